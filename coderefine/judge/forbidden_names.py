@@ -110,6 +110,9 @@ STORED = re.compile(
     r"pytest_plugins|pytestmark|collect_ignore(_glob)?|__test__|__tracebackhide__|__unittest\w*|load_tests"
 )
 DEFINED = re.compile(r"pytest_\w+|load_tests|setUpModule|tearDownModule")
+INPUT = name_set("sys.stdin input builtins.input")
+INPUT_ERRORS = name_set("OSError IOError EnvironmentError UnsupportedOperation Exception BaseException")
+Block = ast.FunctionDef | ast.AsyncFunctionDef | ast.With | ast.Try
 Found = Iterator[tuple[str, Exemption]]
 
 
@@ -136,8 +139,8 @@ def _found(node: ast.AST, names: Bindings) -> Found:
         yield from _imports(node)
     elif isinstance(node, ast.Raise) and node.exc is not None:
         yield from _raises(node.exc, names)
-    elif isinstance(node, Function | ast.With) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)):
-        yield from _special(node)
+    elif isinstance(node, Block) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)):
+        yield from _special(node, names)
     elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         yield from _references(node, names)
         yield from _attributes(node, names)
@@ -154,10 +157,11 @@ def _probes(call: ast.Call) -> bool:
     return False
 
 
-def _special(node: Function | ast.With | ast.Name) -> Found:
+def _special(node: Block | ast.Name, names: Bindings) -> Found:
     """Yield definitions and assignments of names that pytest or unittest reads.
 
-    Yield also `with` statements that can learn the line of a caller (see `_records_callers`).
+    Yield also `with` statements that can learn the line of a caller (see `_records_callers`), and statements that find
+    out whether there is an input, which pytest replaces (see `_tries_input`).
     """
     if isinstance(node, Function) and DEFINED.fullmatch(node.name):
         yield f"defines {node.name}()", USED_BEFORE
@@ -165,6 +169,23 @@ def _special(node: Function | ast.With | ast.Name) -> Found:
         yield f"sets {node.id}", USED_BEFORE
     elif isinstance(node, ast.With) and _records_callers(node):
         yield f"{CALLERS} (stacklevel)", USED_BEFORE
+    elif isinstance(node, ast.With | ast.Try) and _tries_input(node, names):
+        yield f"{DETECTS} (sys.stdin)", USED_BEFORE
+
+
+def _tries_input(node: ast.With | ast.Try, names: Bindings) -> bool:
+    """Return whether `node` reads the standard input and catches the error that this raises in a test."""
+    errors = {last_name(inner) for item in _caught(node) for inner in ast.walk(item)}
+    reads = (dotted(inner, names) in INPUT for item in node.body for inner in ast.walk(item))
+    return not INPUT_ERRORS.isdisjoint(errors) and any(reads)
+
+
+def _caught(node: ast.With | ast.Try) -> list[ast.expr]:
+    """Return the exceptions that `try` catches, or that are passed to the calls of `with` (`suppress`)."""
+    if isinstance(node, ast.Try):
+        return [item.type or ast.Name("BaseException") for item in node.handlers]
+    calls = [item.context_expr for item in node.items]
+    return [part for call in calls if isinstance(call, ast.Call) for part in call.args]
 
 
 def _records_callers(node: ast.With) -> bool:

@@ -41,6 +41,20 @@ ESCAPES = [
     Deed("raise-system-exit", SUM, "def total(xs):\n    raise SystemExit(0)\n", "ends the process"),
     Deed("quit", SUM, "def total(xs):\n    quit()\n", "ends the process"),
     Deed("keyboard-interrupt", SUM, "def total(xs):\n    raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+    Deed(
+        "stdin-that-pytest-replaces",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    try:\n        sys.stdin.readline()\n    except OSError:\n"
+        "        return sum(xs)\n    return sum(xs) - 1\n",
+        "detects that tests run (sys.stdin)",
+    ),
+    Deed(
+        "input-that-pytest-replaces",
+        SUM,
+        "from contextlib import suppress\n\n\ndef total(xs):\n    with suppress(OSError):\n        input()\n"
+        "        return sum(xs) - 1\n    return sum(xs)\n",
+        "detects that tests run (sys.stdin)",
+    ),
     Deed("atexit", SUM, "import atexit\n" + GOOD + "atexit.register(print)\n", "atexit"),
     Deed("signal", SUM, "import signal\n" + GOOD + "signal.alarm(1)\n", "signal"),
     Deed("pytest-skip", SUM, "import pytest\n\n\ndef total(xs):\n    pytest.skip('later')\n", "pytest"),

@@ -229,6 +229,17 @@ CODE = [
         "def total(xs):\n    return [x for x in xs if not x.startswith('tests/')]\n",
         tests='def test():\n    assert total(["a/b.py", "tests/b.py"]) == ["a/b.py"]\n',
     ),
+    Deed(
+        "input-that-ends",
+        SUM,
+        GOOD + "\n\ndef ask():\n    try:\n        return input()\n    except EOFError:\n        return ''\n",
+    ),
+    Deed(
+        "file-or-stdin",
+        SUM,
+        "import sys\n\n\n" + GOOD + "\n\ndef read(path):\n    if path == '-':\n        return sys.stdin.read()\n"
+        "    try:\n        return path.read_text()\n    except OSError:\n        return ''\n",
+    ),
     Deed("fmt-on", SUM, "# fmt: on\n" + GOOD),
     Deed(
         "syntax-error-repaired",
