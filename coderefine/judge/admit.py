@@ -221,7 +221,7 @@ def _removed_behavior(case: _Case) -> Iterator[str]:
 
 def _public_api(case: _Case) -> Iterator[str]:
     for change in case.changed:
-        yield from public_api.removed(change, case.findings)
+        yield from public_api.removed(change, case.findings, case.tests)
         yield from public_api.narrowed(change, case.findings, case.tests)
         yield from equality.loosened(change)
 
