@@ -124,9 +124,9 @@ def forbidden_names(side: FileVersion) -> Iterator[Violation]:
     if side.tree is None:
         return
     names, guarded = bindings(side.tree), main_guard(side.tree)
-    probes = {call.func for call in nodes(side.tree) if isinstance(call, ast.Call) and _probes(call)}
+    harmless = _harmless_kills(side.tree)
     for node in nodes(side.tree):
-        if node in probes:
+        if node in harmless:
             continue
         line = getattr(node, "lineno", 0)
         for what, exemption in _found(node, names):
@@ -149,12 +149,36 @@ def _found(node: ast.AST, names: Bindings) -> Found:
     yield from _passed_around(node, names)
 
 
+def _harmless_kills(tree: ast.Module) -> set[ast.expr]:
+    """Return the functions of the calls that only test whether a process exists, or that end a child."""
+    calls = [node for node in nodes(tree) if isinstance(node, ast.Call)]
+    children = not any(map(_sets_pid, nodes(tree)))
+    return {call.func for call in calls if _probes(call) or (children and _kills_child(call))}
+
+
 def _probes(call: ast.Call) -> bool:
     """Return whether `call` is `….kill(pid, 0)`, which only tests whether a process exists."""
     match call:
         case ast.Call(func=ast.Attribute(attr="kill" | "killpg"), args=[_, ast.Constant(value=0)], keywords=[]):
             return True
     return False
+
+
+def _kills_child(call: ast.Call) -> bool:
+    """Return whether `call` is `….kill(child.pid, …)` or `….killpg(…)` of a child or of its process group."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="kill" | "killpg"), args=[target, _], keywords=[]):
+            group = isinstance(target, ast.Call) and last_name(target.func) == "getpgid" and len(target.args) == 1
+            process = target.args[0] if isinstance(target, ast.Call) and group else target
+            return isinstance(process, ast.Attribute) and process.attr == "pid"
+    return False
+
+
+def _sets_pid(node: ast.AST) -> bool:
+    """Return whether `node` gives a value to an attribute or name `pid`, which may then be any process."""
+    stores = isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store) and last_name(node) == "pid"
+    passes = isinstance(node, ast.keyword) and node.arg == "pid"
+    return stores or passes or (isinstance(node, Function) and node.name == "pid")
 
 
 def _special(node: Block | ast.Name, names: Bindings) -> Found:
@@ -205,7 +229,9 @@ def _imports(node: ast.Import | ast.ImportFrom) -> Found:
 
 
 def _listed(name: str) -> tuple[str, Exemption]:
-    return REFERENCES.get(name) or REFERENCES.get(f"{name.rpartition('.')[0]}.*") or ("", NEVER)
+    module, _, attribute = name.rpartition(".")
+    everything = "" if attribute.isupper() else f"{module}.*"  # `signal.SIGKILL` alone does nothing
+    return REFERENCES.get(name) or REFERENCES.get(everything) or ("", NEVER)
 
 
 def _module(name: str, *, whole: bool = False) -> Found:

@@ -31,6 +31,13 @@ ESCAPES = [
     ),
     Deed("os-exec", SUM, "import os\n\n\ndef total(xs):\n    os.execv('/bin/true', ['true'])\n", "os.execv"),
     Deed("os-kill", SUM, "import os\n\n\ndef total(xs):\n    os.kill(os.getpid(), 9)\n", "os.kill"),
+    Deed("os-kill-group", SUM, "import os\n\n\ndef total(xs):\n    os.killpg(os.getpgid(0), 9)\n", "os.killpg"),
+    Deed(
+        "os-kill-of-a-pid-of-its-own",
+        SUM,
+        "import os\n\n\nclass Child:\n    pid = os.getppid()\n\n\ndef total(xs):\n    os.kill(Child.pid, 9)\n",
+        "os.kill",
+    ),
     Deed("os-kill-0-and-more", SUM, "import os\n\n\ndef total(xs):\n    os.kill(xs[0], 0 + xs[1])\n", "os.kill"),
     Deed("os-kill-as-value", SUM, "import os\n\n\ndef total(xs):\n    k = os.kill\n    k(xs[0], 9)\n", "os.kill"),
     Deed("exit-of-a-module", SUM, "from app import util\n\n\ndef total(xs):\n    util.system._exit()\n", "_exit"),

@@ -209,6 +209,15 @@ CODE = [
         SUM,
         "import os\n\n\n" + GOOD + "\n\ndef alive(pid):\n    os.kill(pid, 0)\n    return True\n",
     ),
+    *(
+        Deed(
+            f"timed-out-child-killed: {kill}",
+            SUM,
+            "import os\nimport signal\nimport subprocess\n\n\n" + GOOD + "\n\ndef run(argv):\n"
+            f"    child = subprocess.Popen(argv, start_new_session=True)\n    {kill}\n",
+        )
+        for kill in ("os.killpg(child.pid, signal.SIGKILL)", "os.killpg(os.getpgid(child.pid), signal.SIGTERM)")
+    ),
     Deed(
         "exit-of-its-own-machine",
         SUM,
