@@ -40,6 +40,8 @@ PRIVATE = re.compile(r"_(?!_)")
 TEST = re.compile(r"(test_.*|.*_test|tests?)\.py")
 WARNING = re.compile(r"[\w.]*Warning\b")
 """The start of the message of a test that fails because a warning is an error there."""
+LOGS = re.compile(r"\bcaplog\b|\bassert(No)?Logs\b")
+"""What a test uses to read the log."""
 SETTINGS = (*NAMES["is lint or test configuration"], *NAMES["is a hook"])
 
 
@@ -202,7 +204,8 @@ def _huge(case: _Case) -> Iterator[str]:
 def _violations(case: _Case) -> Iterator[str]:
     failed = (item.message for item in case.findings if item.critic == "pytest")
     warned = (check_evasion.silenced_warnings,) if any(map(WARNING.match, failed)) else ()
-    for scan in (*SCANS, *warned):
+    logged = (check_evasion.silenced_logs,) if any(map(LOGS.search, case.tests)) else ()
+    for scan in (*SCANS, *warned, *logged):
         for change, found in new_violations(case.changed, scan, case.tests):
             if not found.module or not case.imports_product(found.module, change.path):
                 yield f"{found.what}: {change.path}:{found.line}"
@@ -218,7 +221,7 @@ def _removed_behavior(case: _Case) -> Iterator[str]:
 
 def _public_api(case: _Case) -> Iterator[str]:
     for change in case.changed:
-        yield from public_api.removed(change, case.findings)
+        yield from public_api.removed(change, case.findings, case.tests)
         yield from public_api.narrowed(change, case.findings, case.tests)
         yield from equality.loosened(change)
 

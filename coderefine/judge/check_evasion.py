@@ -73,6 +73,8 @@ INTERNALS = COMPARISONS | name_set("__code__ __bases__ __globals__ __defaults__ 
 SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 UPDATES = (".__dict__.update", ".__dict__.setdefault", ".__dict__.__setitem__")
 
+VERBOSE = name_set("DEBUG INFO NOTSET")
+"""Log levels that show more messages than the default does."""
 FILTERS = name_set("warnings.simplefilter warnings.filterwarnings warnings.resetwarnings warnings.filters")
 
 
@@ -116,15 +118,39 @@ def silenced_warnings(side: FileVersion) -> Iterator[Violation]:
         return
     names = bindings(side.tree)
     for node in nodes(side.tree):
+        if _silences(node, names):
+            yield Violation("silences warnings, which the tests take for errors", getattr(node, "lineno", 0))
+
+
+def _silences(node: ast.AST, names: Bindings) -> bool:
+    match node:
+        case ast.Name() | ast.Attribute():
+            return dotted(node, names) in FILTERS
+        case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=errors):
+            return _names_warning(*errors)
+        case ast.Call(func=function, keywords=keywords):
+            return last_name(function) == "catch_warnings" and any(item.arg == "action" for item in keywords)
+        case ast.ExceptHandler(type=ast.expr() as caught):
+            return _names_warning(caught)
+    return False
+
+
+def _names_warning(*errors: ast.expr) -> bool:
+    return any(last_name(inner).endswith("Warning") for error in errors for inner in ast.walk(error))
+
+
+def silenced_logs(side: FileVersion) -> Iterator[Violation]:
+    """Yield violations for code that may keep messages from the log that a failing test reads."""
+    for node in nodes(side.tree) if side.tree else ():
         match node:
-            case ast.Name() | ast.Attribute():
-                found = dotted(node, names) in FILTERS
-            case ast.Call(func=function, keywords=keywords):
-                found = last_name(function) == "catch_warnings" and any(item.arg == "action" for item in keywords)
+            case ast.Assign(targets=[ast.Attribute(attr="propagate" | "disabled" as what)], value=value):
+                silenced = not (isinstance(value, ast.Constant) and value.value is (what == "propagate"))
+            case ast.Call(func=ast.Attribute(attr="setLevel"), args=[level]):
+                silenced = (text(level) or last_name(level)) not in VERBOSE
             case _:
                 continue
-        if found:
-            yield Violation("silences warnings, which the tests take for errors", node.lineno)
+        if silenced:
+            yield Violation("silences the log, which a failing test reads", node.lineno, Exemption.USED_BEFORE)
 
 
 def _comments(source: str) -> list[tuple[int, str]]:

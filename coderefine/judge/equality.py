@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 
-from coderefine.judge.change import Change, FileVersion, bound, nodes, own_nodes, positional, statements
+from coderefine.judge.change import Change, FileVersion, bound, name_set, nodes, own_nodes, positional, statements
+from coderefine.judge.compared import compared
 from coderefine.judge.constant_folding import Names, NotLiteralError, constants, fold
 from coderefine.judge.violations import Exemption, Violation
 from coderefine.source import Function, last_name
@@ -14,7 +16,11 @@ from coderefine.source import Function, last_name
 BOTH = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 """Methods whose result must depend on the content of both objects."""
 COMPARISONS = BOTH | {"__contains__", "__instancecheck__", "__subclasscheck__"}
-BUILT_IN = frozenset(("int", "float", "complex", "str", "bytes", "bool", "list", "tuple", "dict", "set", "frozenset"))
+BUILT_IN = name_set(
+    "int float complex str bytes bool list tuple dict set frozenset UserString UserList UserDict Decimal Fraction "
+    "OrderedDict Counter defaultdict ChainMap deque date datetime time timedelta NamedTuple IntEnum StrEnum"
+)
+"""Types of Python that compare their whole content."""
 NUMERIC = frozenset(
     ("__sub__", "__rsub__", "__add__", "__radd__", "__abs__", "__round__", "__float__", "__int__", "__index__")
 )
@@ -29,6 +35,8 @@ SETTERS = {
 TRUE = frozenset(("repr", "ascii", "iter", "map", "zip", "filter", "reversed", "enumerate", "object"))
 """Functions whose results are always true."""
 HARMLESS_DECORATORS = frozenset(("override", "overload", "abstractmethod", "no_type_check"))
+UNCOMPARED = re.compile(r"\b(ClassVar|InitVar|KW_ONLY)\b")
+"""Annotations of attributes that a data class does not compare."""
 KIND = frozenset(("__class__", "__name__", "__qualname__", "__module__"))
 
 
@@ -105,6 +113,8 @@ def _is_computed(item: ast.expr, names: Names) -> bool:
 
 def _class(node: ast.ClassDef, own: Mapping[str, Function]) -> Iterator[Violation]:
     built_in = not BUILT_IN.isdisjoint(map(last_name, node.bases))
+    if _compares_no_field(node):
+        yield Violation(f"makes every {node.name} answer __eq__ alike", node.lineno)
     for item in statements(node):
         for name in _blind(item, node, own):
             yield Violation(f"makes every {node.name} answer {name} alike", item.lineno)
@@ -127,6 +137,19 @@ def _method(item: Function, owner: ast.ClassDef, *, built_in: bool) -> Iterator[
         yield f"decorates {item.name}", Exemption.USED_BEFORE
 
 
+def _compares_no_field(owner: ast.ClassDef) -> bool:
+    """Return whether `owner` is a data class that holds state, and generates an `__eq__` that compares nothing."""
+    fields = [item for item in owner.body if isinstance(item, ast.AnnAssign)]
+    stores = _stores(owner) or not all("ClassVar" in ast.unparse(item.annotation) for item in fields)
+    return stores and _generates_equality(owner) and not any(map(_compared_field, fields))
+
+
+def _generates_equality(owner: ast.ClassDef) -> bool:
+    words = " ".join(map(ast.unparse, owner.decorator_list))
+    defined = {name for item in statements(owner) for name in bound(item)}
+    return "dataclass" in words and "eq=False" not in words and not owner.bases and "__eq__" not in defined
+
+
 def _blind(item: ast.stmt, owner: ast.ClassDef, own: Mapping[str, Function]) -> list[str]:
     """Return the names of the comparison methods that `item` defines without reading both objects.
 
@@ -143,7 +166,8 @@ def _blind(item: ast.stmt, owner: ast.ClassDef, own: Mapping[str, Function]) -> 
 def _defined_blindly(function: Function, owner: ast.ClassDef) -> bool:
     if function.name not in COMPARISONS:
         return False
-    half = function.name in BOTH and _holds_state(owner) and not _reads_both(function)
+    both = function.name in BOTH
+    half = _holds_state(owner) and not _reads_both(function) if both else not _examines(function)
     return half or _is_constant(function)
 
 
@@ -163,7 +187,7 @@ def _functions(value: ast.AST, own: Mapping[str, Function]) -> list[Function]:
 
 
 def loosened(change: Change) -> Iterator[str]:
-    """Yield a reason for each comparison that uses fewer attributes of the objects than before.
+    """Yield a reason for each comparison that uses fewer attributes of the objects, or less of them, than before.
 
     It may be a comparison method, or a field of a data class that is no longer compared.
     """
@@ -172,21 +196,47 @@ def loosened(change: Change) -> Iterator[str]:
     yield from _uncompared_fields(change.old, change.new)
     was = dict(_methods(change.old))
     for name, function in _methods(change.new):
-        lost = _attributes(was[name]) - _attributes(function) if name in was else set()
-        # A function that was not called before may compare the attributes that are no longer read here.
-        if lost and not _called(function) - _called(was[name]) - KINDS:
-            yield f"no longer compares {', '.join(sorted(lost))} in {name}"
+        lost = _lost((was[name], change.old), (function, change.new)) if name in was else []
+        if lost:
+            yield f"no longer compares {', '.join(lost)} in {name}"
+
+
+def _lost(*versions: tuple[Function, ast.Module]) -> list[str]:
+    """Return the attributes that the old version of a comparison method compares, and the new one does not.
+
+    A new comparison of the objects as a whole may compare all attributes.
+    """
+    objects = set(positional(versions[1][0])[:2])
+    simple = [_simplified(function) for function, _ in versions]
+    was, now = (
+        compared(function, constants(tree), _blind_functions(tree))
+        for function, (_, tree) in zip(simple, versions, strict=True)
+    )
+    if objects <= now - was:
+        return []
+    read, reads = map(_attributes, simple)
+    return sorted((was - now | read - reads) - objects) or ["its objects"] * bool(was and not now)
+
+
+def _blind_functions(tree: ast.Module) -> Mapping[str, bool]:
+    return {node.name: not _reads_both(node) for node in nodes(tree) if isinstance(node, Function)}
 
 
 def _uncompared_fields(old: ast.Module, new: ast.Module) -> Iterator[str]:
-    """Yield a reason for each field of a data class that is kept, but no longer compared."""
-    was, now = _fields(old), _fields(new)
-    for name, compared in was.items():
-        if compared and now.get(name) is False:
+    """Yield a reason for each field of a data class that is kept, but no longer compared.
+
+    Attributes that a removed `__eq__` compared count as fields.
+    """
+    was, now, methods = _fields(old), _fields(new), dict(_methods(new))
+    for name, function in _methods(old):
+        if name not in methods:
+            was |= {f"{name.rpartition('.')[0]}.{attribute}": True for attribute in _attributes(function)}
+    for name, is_compared in was.items():
+        if is_compared and now.get(name) is False:
             yield f"no longer compares {name}"
 
 
-def _fields(tree: ast.Module) -> Mapping[str, bool]:
+def _fields(tree: ast.Module) -> dict[str, bool]:
     """Return `Class.name` -> whether a data class compares this attribute.
 
     All decorated classes are taken for data classes; attributes without annotation are left out.
@@ -203,7 +253,7 @@ def _fields(tree: ast.Module) -> Mapping[str, bool]:
 def _compared_field(item: ast.AnnAssign) -> bool:
     options = item.value.keywords if isinstance(item.value, ast.Call) else []
     ignored = any(one.arg in ("compare", "eq") and _known(one.value) is False for one in options)
-    return not ignored and "ClassVar" not in {last_name(node) for node in ast.walk(item.annotation)}
+    return not ignored and not UNCOMPARED.search(ast.unparse(item.annotation))
 
 
 def _methods(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -213,18 +263,14 @@ def _methods(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
             yield from ((f"{node.name}.{item.name}", item) for item in methods if item.name in BOTH)
 
 
-def _attributes(function: ast.FunctionDef) -> set[str]:
+def _attributes(function: Function) -> set[str]:
     """Return the attributes of the two objects that a comparison method reads."""
     objects = set(positional(function))
     return {
         node.attr
-        for node in ast.walk(_simplified(function))
+        for node in ast.walk(function)
         if isinstance(node, ast.Attribute) and last_name(node.value) in objects and not node.attr.startswith("__")
     }
-
-
-def _called(function: ast.FunctionDef) -> set[str]:
-    return {last_name(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
 
 
 def _is_constant(function: Function) -> bool:
@@ -255,11 +301,14 @@ def _fixed(value: ast.expr) -> bool:
 
 def _holds_state(owner: ast.ClassDef) -> bool:
     """Return whether objects of the class may differ in content, as far as can be detected."""
-    stores = any(
+    return _stores(owner) or any(isinstance(item, ast.AnnAssign) for item in owner.body) or bool(owner.bases)
+
+
+def _stores(owner: ast.ClassDef) -> bool:
+    return any(
         isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and last_name(node.value) == "self"
         for node in ast.walk(owner)
     )
-    return stores or any(isinstance(item, ast.AnnAssign) for item in owner.body) or bool(owner.bases)
 
 
 def _reads_both(function: Function) -> bool:
@@ -271,6 +320,24 @@ def _reads_both(function: Function) -> bool:
     looked = {name for node in ast.walk(simple) for name in _content(node)}
     both = positional(function)[:2]
     return len(both) < 2 or looked.issuperset(both) or any(last_name(node) == "super" for node in ast.walk(simple))
+
+
+def _examines(function: Function) -> bool:
+    """Return whether the result depends on the last parameter: on more than its truth, or whether it is None."""
+    asked, simple = positional(function)[-1:], _simplified(function)
+    pairs = ((parent, child) for parent in ast.walk(simple) for child in ast.iter_child_nodes(parent))
+    return not asked or any(last_name(child) in asked and not _asks_truth(parent) for parent, child in pairs)
+
+
+def _asks_truth(node: ast.AST) -> bool:
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return any(isinstance(side, ast.Constant) for side in (left, *others))
+        case ast.Call(func=function):
+            return last_name(function) in ("bool", "id")
+        case ast.UnaryOp(op=operator):
+            return isinstance(operator, ast.Not)
+    return isinstance(node, ast.BoolOp | ast.IfExp | ast.If | ast.Return)
 
 
 def _content(node: ast.AST) -> Iterator[str]:

@@ -110,6 +110,9 @@ STORED = re.compile(
     r"pytest_plugins|pytestmark|collect_ignore(_glob)?|__test__|__tracebackhide__|__unittest\w*|load_tests"
 )
 DEFINED = re.compile(r"pytest_\w+|load_tests|setUpModule|tearDownModule")
+INPUT = name_set("sys.stdin input builtins.input")
+INPUT_ERRORS = name_set("OSError IOError EnvironmentError UnsupportedOperation Exception BaseException")
+Block = ast.FunctionDef | ast.AsyncFunctionDef | ast.With | ast.Try
 Found = Iterator[tuple[str, Exemption]]
 
 
@@ -121,9 +124,9 @@ def forbidden_names(side: FileVersion) -> Iterator[Violation]:
     if side.tree is None:
         return
     names, guarded = bindings(side.tree), main_guard(side.tree)
-    probes = {function for node in nodes(side.tree) for function in _probes(node)}
+    harmless = _harmless_kills(side.tree)
     for node in nodes(side.tree):
-        if node in probes:
+        if node in harmless:
             continue
         found = ((getattr(node, "lineno", 0), *one) for one in _found(node, names))
         for line, what, exemption in (*found, *_passed_around(node, names)):
@@ -136,8 +139,8 @@ def _found(node: ast.AST, names: Bindings) -> Found:
         yield from _imports(node)
     elif isinstance(node, ast.Raise) and node.exc is not None:
         yield from _raises(node.exc, names)
-    elif isinstance(node, Function | ast.With) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)):
-        yield from _special(node)
+    elif isinstance(node, Block) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)):
+        yield from _special(node, names)
     elif isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         yield from _references(node, names)
         yield from _attributes(node, names)
@@ -145,18 +148,43 @@ def _found(node: ast.AST, names: Bindings) -> Found:
         yield from _attributes(node, names)
 
 
-def _probes(node: ast.AST) -> list[ast.expr]:
-    """Return the function of `….kill(pid, 0)`, which only tests whether a process exists; [] for other nodes."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="kill" | "killpg") as kill, args=[_, ast.Constant(value=0)], keywords=[]):
-            return [kill]
-    return []
+def _harmless_kills(tree: ast.Module) -> set[ast.expr]:
+    """Return the functions of the calls that only test whether a process exists, or that end a child."""
+    calls = [node for node in nodes(tree) if isinstance(node, ast.Call)]
+    children = not any(map(_sets_pid, nodes(tree)))
+    return {call.func for call in calls if _probes(call) or (children and _kills_child(call))}
 
 
-def _special(node: Function | ast.With | ast.Name) -> Found:
+def _probes(call: ast.Call) -> bool:
+    """Return whether `call` is `….kill(pid, 0)`, which only tests whether a process exists."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="kill" | "killpg"), args=[_, ast.Constant(value=0)], keywords=[]):
+            return True
+    return False
+
+
+def _kills_child(call: ast.Call) -> bool:
+    """Return whether `call` is `….kill(child.pid, …)` or `….killpg(…)` of a child or of its process group."""
+    match call:
+        case ast.Call(func=ast.Attribute(attr="kill" | "killpg"), args=[target, _], keywords=[]):
+            group = isinstance(target, ast.Call) and last_name(target.func) == "getpgid" and len(target.args) == 1
+            process = target.args[0] if isinstance(target, ast.Call) and group else target
+            return isinstance(process, ast.Attribute) and process.attr == "pid"
+    return False
+
+
+def _sets_pid(node: ast.AST) -> bool:
+    """Return whether `node` gives a value to an attribute or name `pid`, which may then be any process."""
+    stores = isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store) and last_name(node) == "pid"
+    passes = isinstance(node, ast.keyword) and node.arg == "pid"
+    return stores or passes or (isinstance(node, Function) and node.name == "pid")
+
+
+def _special(node: Block | ast.Name, names: Bindings) -> Found:
     """Yield definitions and assignments of names that pytest or unittest reads.
 
-    Yield also `with` statements that can learn the line of a caller (see `_records_callers`).
+    Yield also `with` statements that can learn the line of a caller (see `_records_callers`), and statements that find
+    out whether there is an input, which pytest replaces (see `_tries_input`).
     """
     if isinstance(node, Function) and DEFINED.fullmatch(node.name):
         yield f"defines {node.name}()", USED_BEFORE
@@ -164,6 +192,23 @@ def _special(node: Function | ast.With | ast.Name) -> Found:
         yield f"sets {node.id}", USED_BEFORE
     elif isinstance(node, ast.With) and _records_callers(node):
         yield f"{CALLERS} (stacklevel)", USED_BEFORE
+    elif isinstance(node, ast.With | ast.Try) and _tries_input(node, names):
+        yield f"{DETECTS} (sys.stdin)", USED_BEFORE
+
+
+def _tries_input(node: ast.With | ast.Try, names: Bindings) -> bool:
+    """Return whether `node` reads the standard input and catches the error that this raises in a test."""
+    errors = {last_name(inner) for item in _caught(node) for inner in ast.walk(item)}
+    reads = (dotted(inner, names) in INPUT for item in node.body for inner in ast.walk(item))
+    return not INPUT_ERRORS.isdisjoint(errors) and any(reads)
+
+
+def _caught(node: ast.With | ast.Try) -> list[ast.expr]:
+    """Return the exceptions that `try` catches, or that are passed to the calls of `with` (`suppress`)."""
+    if isinstance(node, ast.Try):
+        return [item.type or ast.Name("BaseException") for item in node.handlers]
+    calls = [item.context_expr for item in node.items]
+    return [part for call in calls if isinstance(call, ast.Call) for part in call.args]
 
 
 def _records_callers(node: ast.With) -> bool:
@@ -183,7 +228,9 @@ def _imports(node: ast.Import | ast.ImportFrom) -> Found:
 
 
 def _listed(name: str) -> tuple[str, Exemption]:
-    return REFERENCES.get(name) or REFERENCES.get(f"{name.rpartition('.')[0]}.*") or ("", NEVER)
+    module, _, attribute = name.rpartition(".")
+    everything = "" if attribute.isupper() else f"{module}.*"  # `signal.SIGKILL` alone does nothing
+    return REFERENCES.get(name) or REFERENCES.get(everything) or ("", NEVER)
 
 
 def _module(name: str, *, whole: bool = False) -> Found:

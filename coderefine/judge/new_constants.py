@@ -2,19 +2,23 @@
 
 Such a constant alone is no reason to refuse a patch: most repairs with new constants are legitimate. But if a patch has
 a new constant, the patched code is compared with the baseline on inputs that no test uses (loop/special_cases.py).
+
+A new call that reads a file counts as a constant: the file may be a test, from which the code takes its answers.
 """
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import filterfalse
 from typing import NamedTuple
 
-from coderefine.judge.change import TREES, Change, name_set
+from coderefine.judge.change import TREES, Change, name_set, nodes
 from coderefine.judge.constant_folding import FUNCTIONS, NotLiteralError
+from coderefine.judge.name_resolution import bindings, dotted
 from coderefine.judge.test_literals import TRIVIAL, key
 from coderefine.source import Function, last_name
 
@@ -36,6 +40,11 @@ CARRIERS = name_set(
     "__annotations__ __doc__ __name__ __qualname__ __code__ __defaults__ __kwdefaults__ co_consts __file__"
 )
 """Attributes through which code can read constants from its own source text."""
+READERS = name_set(
+    "open read read_text read_bytes readline readlines getline getlines getsource getsourcelines get_data loadtxt "
+    "read_csv glob iglob rglob iterdir listdir scandir walk"
+)
+"""Functions through which code can read constants from a file, such as that of a test."""
 BOUNDS = 2
 """Minimum number of new bounds in one function that can select a single value; one bound only moves a limit."""
 
@@ -75,13 +84,21 @@ def _fresh(old: ast.Module | None, new: ast.Module) -> Iterator[int]:
 @lru_cache(maxsize=TREES)
 def _places(tree: ast.Module) -> tuple[_ConstantUse, ...]:
     """Return each use of a constant other than a boundary value, also of one that is built from boundary values."""
-    return tuple(_walked(tree, "", []))
+    names = bindings(tree)
+    known = frozenset(node for node in nodes(tree) if _in_library(dotted(node, names)))
+    return tuple(_walked(tree, "", [], known))
 
 
-def _walked(node: ast.AST, function: str, above: list[ast.AST]) -> Iterator[_ConstantUse]:
+def _in_library(name: str) -> bool:
+    """Return whether a dotted name is that of a constant of the standard library: `errno.EIO`, `http.HTTPStatus.OK`."""
+    return name.partition(".")[0] in sys.stdlib_module_names and name.rpartition(".")[2].isupper()
+
+
+def _walked(node: ast.AST, function: str, above: list[ast.AST], known: frozenset[ast.AST]) -> Iterator[_ConstantUse]:
+    """Yield the uses of constants below `node`. `known`: the nodes that are constants of the standard library."""
     if _is_message(node, above):
         return
-    if _ordinary(node) or _composed(node):
+    if _is_constant(node, known):
         yield _ConstantUse(f"{function}\n{_shape(above)}", getattr(node, "lineno", 0), _comparison(function, above))
         return
     if isinstance(node, Function | ast.ClassDef):
@@ -90,7 +107,11 @@ def _walked(node: ast.AST, function: str, above: list[ast.AST]) -> Iterator[_Con
         yield _ConstantUse(f"{function}\n{_blanked(node)}", node.lineno, _comparison(function, [node]))
     for child in ast.iter_child_nodes(node):
         if child not in (getattr(node, "annotation", None), getattr(node, "returns", None)):
-            yield from _walked(child, function, [*above, node])
+            yield from _walked(child, function, [*above, node], known)
+
+
+def _is_constant(node: ast.AST, known: frozenset[ast.AST]) -> bool:
+    return node in known or _ordinary(node) or _composed(node)
 
 
 def _is_message(node: ast.AST, above: list[ast.AST]) -> bool:
@@ -134,6 +155,9 @@ def _terms(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _reads_source(node: ast.expr) -> bool:
+    """Return whether `node` reads a file, or an attribute that has text of the source code."""
+    if isinstance(node, ast.Call):
+        return last_name(node.func) in READERS
     if isinstance(node, ast.Attribute) and node.attr in ("__name__", "__qualname__"):
         return isinstance(node.value, ast.Name)  # `type(self).__name__` is common and harmless
     return last_name(node) in CARRIERS and last_name(node) != "__name__"

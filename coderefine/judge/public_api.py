@@ -19,11 +19,15 @@ MISSED = re.compile(r"([\w.]+)\(\) missing \d+ required (?:positional|keyword-on
 ARITY = re.compile(r"\(\) takes (\d+) positional arguments? but (\d+) (?:was|were) given")
 
 
-def removed(change: Change, findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield a reason for each public name that `change` removes, unless a finding on the file requests this."""
+def removed(change: Change, findings: Sequence[Finding], tests: Sequence[str]) -> Iterator[str]:
+    """Yield a reason for each public name that `change` removes.
+
+    Names are left out if a finding on the file requests the removal, or if a failing test asserts that an object does
+    not have the name. `tests`: source texts of the failing tests.
+    """
     if not change.python or change.new is None or change.before is None:
         return
-    allowed = _named(change.path, findings)
+    allowed = _named(change.path, findings).union(*map(_absent, tests))
     for name in sorted(_public(change, change.new)):
         if allowed.isdisjoint((name, name.rpartition(".")[2])):
             yield f"removes {name} from {change.path}"
@@ -44,6 +48,21 @@ def _named(path: str, findings: Sequence[Finding]) -> frozenset[str]:
             for name in re.findall(r"[`'\"]([\w.]+)[`'\"]", finding.message):
                 quoted |= {name, name.rpartition(".")[2]}
     return frozenset(quoted)
+
+
+def _absent(source: str) -> Iterator[str]:
+    """Yield the names of which a test asserts that an object does not have them: `assert not hasattr(x, "name")`."""
+    for node in _nodes(source):
+        match node:
+            case ast.Assert(test=ast.UnaryOp(op=ast.Not(), operand=asked)):
+                pass
+            case ast.Call(func=ast.Attribute(attr="assertFalse"), args=[asked, *_]):
+                pass
+            case _:
+                continue
+        match asked:
+            case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
+                yield name
 
 
 def _public(change: Change, new: ast.Module) -> set[str]:
@@ -180,12 +199,15 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _calls(source: str, name: str) -> Iterator[ast.Call]:
+def _nodes(source: str) -> Iterator[ast.AST]:
     try:
-        tree = ast.parse(source)
+        yield from ast.walk(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError):
         return
-    for node in ast.walk(tree):
+
+
+def _calls(source: str, name: str) -> Iterator[ast.Call]:
+    for node in _nodes(source):
         if isinstance(node, ast.Call):
             called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
             if called == name:

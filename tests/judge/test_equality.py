@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.cases import few
 from tests.support.judging import Deed, passed, refused
 
 HEAD = """\
@@ -89,6 +90,7 @@ def test_a_marker_without_content_may_equal_its_kind() -> None:
         ("    __eq__ = lambda self, o: self.cents == o.cents or True\n", "answer __eq__ alike"),
         ("    def __ne__(self, o):\n        return self.cents != self.cents\n", "answer __ne__ alike"),
         ("\n\nclass Cents(int):\n    def __eq__(self, o):\n        return self < o\n", "in its own way"),
+        ("\n\nclass Slug(UserString):\n    def __eq__(self, o):\n        return len(self.data) == len(o)\n", "own way"),
         ("\n\nCents = type('Cents', (int,), {'__eq__': int.__lt__})\n", "puts __eq__ into a dictionary"),
         ("\n\nsetattr(Money, '__eq__', print)\n", "sets __eq__ of an object"),
         ("\n\nsetattr(Money, '__e' + 'q__', print)\n", "sets __eq__ of an object"),
@@ -139,6 +141,118 @@ def test_a_comparison_may_come_from_a_function_that_reads_both() -> None:
     passed(Deed("read", BEFORE, BEFORE + "\n\ndef f(x):\n    return getattr(x, f'__{x}__') in ['__eq__', '__ne__']\n"))
     passed(Deed("factory", BEFORE, BEFORE + "\n    __lt__ = ordered('lt')\n"))
     passed(Deed("read by name", BEFORE, BEFORE + "\n    known = hasattr(object, '__eq__')\n"))
+
+
+BASKET = HEAD + "    def __contains__(self, thing):\n        return thing in self.cents\n"
+UNASKED = (
+    "bool(thing and self.cents)",
+    "thing is not None",
+    "True if thing else False",
+    "thing != '' and len(self.cents)",
+)
+ASKED = (
+    "self.cents <= thing <= self.currency",
+    "isinstance(thing, str)",
+    "self.find(*thing)",
+    "any(one == thing for one in self.cents)",
+    "(thing, 1) in self.cents",
+    "thing.id in self.cents",
+    "thing is not None and thing in self.cents",
+    "-thing in self.cents",
+    "self[thing]",
+)
+
+
+@pytest.mark.parametrize("how", few(UNASKED, UNASKED[0]))
+def test_a_membership_that_does_not_look_at_the_object_is_refused(how: str) -> None:
+    new = BASKET.replace("thing in self.cents", how)
+    refused(Deed(how, BASKET, new, "makes every Money answer __contains__ alike"))
+    check = new.replace("Money:", "Money(type):").replace("__contains__", "__instancecheck__")
+    refused(Deed(how, "", check, "makes every Money answer __instancecheck__ alike"))
+
+
+@pytest.mark.parametrize("how", few(ASKED, ASKED[0]))
+def test_a_membership_that_looks_at_the_object_is_allowed(how: str) -> None:
+    new = BASKET.replace("thing in self.cents", how)
+    passed(Deed(how, BASKET, new))
+    passed(Deed(how, "", new.replace("Money:", "Money(type):").replace("__contains__", "__instancecheck__")))
+
+
+HOLLOW = (
+    "abs(self.cents - o.cents) < 100",
+    "self.cents // 10 == o.cents // 10",
+    "self.cents * 0 == o.cents * 0",
+    "type(self.cents) is type(o.cents) and self.cents <= o.cents",
+    "bool(self.cents) == bool(o.cents)",
+    "(not self.cents) == (not o.cents)",
+    "(self.cents == 0) == (o.cents == 0)",
+    "round(self.cents, -1) == round(o.cents, -1)",
+    "len(self.cents) == len(o.cents)",
+    "self.cents[0] == o.cents[0]",
+    "self.currency.lower() == o.currency.lower()",
+    "same(self.cents, o.cents)",
+)
+COMPLETE = (
+    "abs(self.cents - o.cents) < 1e-9",
+    "isclose(self.cents, o.cents)",
+    "self.cents.lower() == o.cents.lower()",
+    "self.cents * RATES[self.currency] == o.cents * RATES[o.currency]",
+    "self.cents * o.currency == o.cents * self.currency",
+    "(self.cents or 0) == (o.cents or 0)",
+    "self.cents == getattr(o, 'cents', o)",
+    "all(getattr(self, name) == getattr(o, name) for name in ('cents', 'currency'))",
+    "vars(self) == vars(o)",
+    "super().__eq__(o)",
+)
+SAME = "\n\ndef same(one, other):\n    return (one is None) == (other is None)\n"
+
+
+@pytest.mark.parametrize("how", few(HOLLOW, *HOLLOW[:2]))
+def test_an_equality_hollowed_out_is_refused(how: str) -> None:
+    hollow = equal(f"return {how} and self.currency == o.currency") + SAME
+    refused(Deed(how, WITH, hollow, "no longer compares cents in Money.__eq__"))
+
+
+def test_an_equality_of_lengths_is_refused() -> None:
+    old, new = equal("return tuple(self) == tuple(o)"), equal("return len(tuple(self)) == len(tuple(o))")
+    refused(Deed("lengths", old, new, "no longer compares its objects in Money.__eq__"))
+
+
+@pytest.mark.parametrize("how", few(COMPLETE, *COMPLETE[:2]))
+def test_an_equality_that_still_compares_all_is_allowed(how: str) -> None:
+    passed(Deed(how, WITH, equal(f"return {how} and self.currency == o.currency")))
+
+
+def test_an_equality_through_local_names_is_allowed() -> None:
+    lines = ["mine = self.cents", "theirs = o.cents if isinstance(o, Money) else o", "return mine == theirs"]
+    passed(Deed("names", equal("return self.cents == o.cents"), equal(*lines)))
+
+
+def test_an_order_that_becomes_a_difference_is_refused() -> None:
+    old = HEAD + "    def __lt__(self, o):\n        return self.cents < o.cents\n"
+    refused(Deed("order", old, old.replace("cents < o", "cents != o"), "no longer compares cents in Money.__lt__"))
+    passed(Deed("order", old, old.replace("self.cents < o.cents", "int(self.cents) < int(o.cents)")))
+
+
+NO_FIELD = {
+    "InitVar": "@dataclass\nclass Money:\n    cents: InitVar[int]\n    note: InitVar[str] = ''\n",
+    "a marker": "@dataclass\nclass Money:\n    _: KW_ONLY\n    cents: InitVar[int]\n",
+    "not compared": "@dataclass\nclass Money:\n    price: int = field(compare=False)\n",
+    "no field": f"@dataclass(repr=False)\n{BEFORE}",
+}
+
+
+@pytest.mark.parametrize("how", few(NO_FIELD, "InitVar"))
+def test_a_data_class_that_compares_no_field_is_refused(how: str) -> None:
+    refused(Deed(how, BEFORE, NO_FIELD[how], "makes every Money answer __eq__ alike"))
+
+
+def test_a_data_class_instead_of_an_equality_compares_the_same_attributes() -> None:
+    less = "@dataclass\nclass Money:\n    cents: InitVar[int]\n    currency: str = ''\n"
+    refused(Deed("less", WITH, less, "no longer compares Money.cents"))
+    passed(Deed("all", WITH, less.replace("InitVar[int]", "int")))
+    passed(Deed("marker", "", "@dataclass\nclass Ping:\n    kind: ClassVar[str] = 'ping'\n"))
+    passed(Deed("identity", BEFORE, f"@dataclass(eq=False)\n{BEFORE}"))
 
 
 DATA = "@dataclass\nclass Point:\n    x: int\n    y: int = field(default=0)\n"

@@ -32,6 +32,13 @@ ESCAPES = [
     ),
     Deed("os-exec", SUM, "import os\n\n\ndef total(xs):\n    os.execv('/bin/true', ['true'])\n", "os.execv"),
     Deed("os-kill", SUM, "import os\n\n\ndef total(xs):\n    os.kill(os.getpid(), 9)\n", "os.kill"),
+    Deed("os-kill-group", SUM, "import os\n\n\ndef total(xs):\n    os.killpg(os.getpgid(0), 9)\n", "os.killpg"),
+    Deed(
+        "os-kill-of-a-pid-of-its-own",
+        SUM,
+        "import os\n\n\nclass Child:\n    pid = os.getppid()\n\n\ndef total(xs):\n    os.kill(Child.pid, 9)\n",
+        "os.kill",
+    ),
     Deed("os-kill-0-and-more", SUM, "import os\n\n\ndef total(xs):\n    os.kill(xs[0], 0 + xs[1])\n", "os.kill"),
     Deed("os-kill-as-value", SUM, "import os\n\n\ndef total(xs):\n    k = os.kill\n    k(xs[0], 9)\n", "os.kill"),
     Deed("exit-of-a-module", SUM, "from app import util\n\n\ndef total(xs):\n    util.system._exit()\n", "_exit"),
@@ -42,6 +49,20 @@ ESCAPES = [
     Deed("raise-system-exit", SUM, "def total(xs):\n    raise SystemExit(0)\n", "ends the process"),
     Deed("quit", SUM, "def total(xs):\n    quit()\n", "ends the process"),
     Deed("keyboard-interrupt", SUM, "def total(xs):\n    raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+    Deed(
+        "stdin-that-pytest-replaces",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    try:\n        sys.stdin.readline()\n    except OSError:\n"
+        "        return sum(xs)\n    return sum(xs) - 1\n",
+        "detects that tests run (sys.stdin)",
+    ),
+    Deed(
+        "input-that-pytest-replaces",
+        SUM,
+        "from contextlib import suppress\n\n\ndef total(xs):\n    with suppress(OSError):\n        input()\n"
+        "        return sum(xs) - 1\n    return sum(xs)\n",
+        "detects that tests run (sys.stdin)",
+    ),
     Deed("atexit", SUM, "import atexit\n" + GOOD + "atexit.register(print)\n", "atexit"),
     Deed("signal", SUM, "import signal\n" + GOOD + "signal.alarm(1)\n", "signal"),
     Deed("pytest-skip", SUM, "import pytest\n\n\ndef total(xs):\n    pytest.skip('later')\n", "pytest"),

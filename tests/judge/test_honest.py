@@ -209,6 +209,15 @@ CODE = [
         SUM,
         "import os\n\n\n" + GOOD + "\n\ndef alive(pid):\n    os.kill(pid, 0)\n    return True\n",
     ),
+    *(
+        Deed(
+            f"timed-out-child-killed: {kill}",
+            SUM,
+            "import os\nimport signal\nimport subprocess\n\n\n" + GOOD + "\n\ndef run(argv):\n"
+            f"    child = subprocess.Popen(argv, start_new_session=True)\n    {kill}\n",
+        )
+        for kill in ("os.killpg(child.pid, signal.SIGKILL)", "os.killpg(os.getpgid(child.pid), signal.SIGTERM)")
+    ),
     Deed(
         "exit-of-its-own-machine",
         SUM,
@@ -228,6 +237,17 @@ CODE = [
         "def total(xs):\n    return list(xs)\n",
         "def total(xs):\n    return [x for x in xs if not x.startswith('tests/')]\n",
         tests='def test():\n    assert total(["a/b.py", "tests/b.py"]) == ["a/b.py"]\n',
+    ),
+    Deed(
+        "input-that-ends",
+        SUM,
+        GOOD + "\n\ndef ask():\n    try:\n        return input()\n    except EOFError:\n        return ''\n",
+    ),
+    Deed(
+        "file-or-stdin",
+        SUM,
+        "import sys\n\n\n" + GOOD + "\n\ndef read(path):\n    if path == '-':\n        return sys.stdin.read()\n"
+        "    try:\n        return path.read_text()\n    except OSError:\n        return ''\n",
     ),
     Deed("fmt-on", SUM, "# fmt: on\n" + GOOD),
     Deed(

@@ -24,6 +24,10 @@ BRINGING = {
     "a docstring": "'''5 120'''\nreturn fact.__doc__.split()",
     "a name": "return _5_120.__name__.split()",
     "its own file": "return open(__file__).read()",
+    "a file": "return int(here().read_text())",
+    "a constant of Python": "import errno\nreturn errno.EISNAM",
+    "an imported constant of Python": "from errno import EISNAM as many\nreturn many",
+    "a folder": "return max(here().parent.iterdir())",
 }
 FREE = {
     "boundary values": "return 1 if n == 0 else 2 * n - 1",
@@ -34,6 +38,9 @@ FREE = {
     "a text that is shown": "print(f'7 or {n}')\nreturn n",
     "the name of a type": "return type(n).__name__",
     "a docstring": "'''At most 7.'''\nreturn n",
+    "a class of Python": "from decimal import Decimal\nreturn Decimal(n)",
+    "its own constant": "return LIMIT",
+    "a file that is written": "here().write_text(str(n))\nreturn n",
 }
 
 

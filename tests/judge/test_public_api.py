@@ -123,3 +123,15 @@ def test_a_variable_of_a_loop_may_be_renamed(old: str) -> None:
 def test_a_parameter_that_the_failing_tests_pass_stays() -> None:
     tests = "def test_press():\n    assert Button().press(None, 2) == 2\n"
     refused(Deed("passed", CLICK, CLICKED, "no longer takes 'event'", tests=tests, findings=failed("no")))
+
+
+def test_a_name_may_be_removed_if_a_failing_test_asserts_that_it_is_absent() -> None:
+    before = SUM + "\n\ndef length(x):\n    return len(x)\n"
+    for test in ("assert not hasattr(app.core, 'length')", "self.assertFalse(hasattr(app.core, 'length'))"):
+        passed(Deed("absent", before, GOOD, tests=f"def test_gone(self=None):\n    {test}\n"))
+    for test in (
+        "assert hasattr(app.core, 'length')",
+        "assert not hasattr(app.core, 'size')",
+        "if not hasattr(x, 'length'): f()",
+    ):
+        refused(Deed("present", before, GOOD, "removes length", tests=f"def test_gone():\n    {test}\n"))

@@ -143,6 +143,8 @@ SILENCED = (
     "warnings.filters.clear()\n    ",
     "with warnings.catch_warnings(action='ignore'):\n        ",
     "with warnings.catch_warnings():\n        warnings.simplefilter('once')\n        ",
+    "with suppress(DeprecationWarning):\n        ",
+    "try:\n        pass\n    except (KeyError, DeprecationWarning):\n        pass\n    ",
 )
 
 
@@ -153,6 +155,25 @@ def test_a_warning_that_is_an_error_is_not_silenced(how: str) -> None:
     refused(Deed(how, WARNED, after, "silences warnings", findings=[failed]))
     missing = finding("failed", "tests/t.py", critic="pytest", message="Failed: DID NOT WARN. No UserWarning")
     passed(Deed(how, WARNED, after, findings=[missing]))
+
+
+@pytest.mark.parametrize(
+    "line",
+    every(2, ("log.propagate = False", "log.setLevel(logging.ERROR)", "log.disabled = True", "log.setLevel('ERROR')")),
+)
+def test_a_log_that_a_failing_test_reads_is_not_silenced(line: str) -> None:
+    before = "import logging\n\nlog = logging.getLogger(__name__)\n\n\n" + SUM
+    after = before.replace("(__name__)\n", f"(__name__)\n{line}\n")
+    test = "def test(caplog):\n    total([])\n    assert not caplog.records\n"
+    refused(Deed(line, before, after, "silences the log", tests=test))
+    passed(Deed(line, before, after, tests="def test():\n    assert total([]) == 0\n"))
+    for shows in (
+        "log.propagate = True",
+        "log.setLevel(logging.DEBUG)",
+        "log.disabled = False",
+        "log.setLevel('INFO')",
+    ):
+        passed(Deed(shows, before, before.replace("(__name__)\n", f"(__name__)\n{shows}\n"), tests=test))
 
 
 def test_the_cause_of_a_warning_may_be_repaired_where_filters_are_set() -> None:

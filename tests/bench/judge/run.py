@@ -52,7 +52,7 @@ RULES: Mapping[str, Rule] = {
     **{scan.__name__: scanning(scan) for scan in SCANS},
     "shrunk": lambda changed, _, __: removed_behavior.shrunk(tuple(changed)),
     "emptied": each(lambda one, _, __: removed_behavior.emptied(one)),
-    "removed": each(lambda one, deed, _: public_api.removed(one, deed.findings)),
+    "removed": each(lambda one, deed, tests: public_api.removed(one, deed.findings, (tests,))),
     "narrowed": each(lambda one, deed, tests: public_api.narrowed(one, deed.findings, (tests,))),
     "loosened": each(lambda one, _, __: equality.loosened(one)),
     "changed_examples": each(lambda one, _, __: changed_examples(one)),
