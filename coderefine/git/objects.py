@@ -43,30 +43,24 @@ def read_blobs(repository: Repository, blobs: Iterable[str]) -> tuple[bytes, ...
     from git.exc import GitCommandError, ODBError
 
     program = git.Git(str(repository.top))
-    program.update_environment(**_pinned(repository))
-    store = GitCmdObjectDB(str(repository.common_dir / "objects"), program)
+    objects = str(repository.common_dir / "objects")
+    # GitPython passes our environment on, in which a hook may have set git's variables, and cannot unset a variable.
+    # `git.Repo` is not used, because it uses GIT_OBJECT_DIRECTORY and GIT_COMMON_DIR of this environment.
+    program.update_environment(
+        GIT_DIR=str(repository.git_dir),
+        GIT_WORK_TREE=str(repository.top),
+        GIT_INDEX_FILE=str(repository.git_dir / "index"),
+        GIT_COMMON_DIR=str(repository.common_dir),
+        GIT_OBJECT_DIRECTORY=objects,
+        GIT_ALTERNATE_OBJECT_DIRECTORIES="",
+    )
+    store = GitCmdObjectDB(objects, program)
     try:
         return tuple(store.stream(bytes.fromhex(blob)).read() for blob in blobs)
     except (GitCommandError, ODBError, ValueError) as error:
         raise GitError(f"git: an object of {repository.top} cannot be read: {error}") from error
     finally:
         program.clear_cache()
-
-
-def _pinned(repository: Repository) -> dict[str, str]:
-    """Return variables that override git's variables in our environment, which a hook may have set.
-
-    GitPython passes our environment on, and cannot unset a variable. `git.Repo` is not used, because it uses
-    GIT_OBJECT_DIRECTORY and GIT_COMMON_DIR of this environment.
-    """
-    return {
-        "GIT_DIR": str(repository.git_dir),
-        "GIT_WORK_TREE": str(repository.top),
-        "GIT_INDEX_FILE": str(repository.git_dir / "index"),
-        "GIT_COMMON_DIR": str(repository.common_dir),
-        "GIT_OBJECT_DIRECTORY": str(repository.common_dir / "objects"),
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
-    }
 
 
 def merge(repository: Repository, ours: str, base: str, theirs: str) -> str | None:

@@ -73,7 +73,9 @@ def mail(*, author: str, subject: str, body: str, stat: str, diff: bytes, when: 
     If lines end in CR, or are longer than mail allows, the text is encoded as quoted-printable: `git am` strips bare
     CRs from the raw mail but not from decoded text (git-mailsplit, git-mailinfo `--quoted-cr`).
     """
-    text = f"{_tame(body)}\n---\n{stat}\n".encode() + diff + b"-- " + END
+    # indent the lines that would end the message or begin another mail
+    words = re.sub(r"(?m)^(?=---|diff -|Index: |From |>From |From: |Date: |Subject: )", " ", body.strip())
+    text = f"{words}\n---\n{stat}\n".encode() + diff + b"-- " + END
     delicate = b"\r" in text or any(len(line) > 990 for line in text.split(b"\n"))
     headers = (
         MAGIC,
@@ -85,11 +87,6 @@ def mail(*, author: str, subject: str, body: str, stat: str, diff: bytes, when: 
         f"Content-Transfer-Encoding: {'quoted-printable' if delicate else '8bit'}",
     )
     return "\n".join(headers).encode() + b"\n\n" + (_quoted(text) if delicate else text)
-
-
-def _tame(body: str) -> str:
-    """Indent the lines of `body` that would end the message or begin another mail."""
-    return re.sub(r"(?m)^(?=---|diff -|Index: |From |>From |From: |Date: |Subject: )", " ", body.strip())
 
 
 def _encoded(text: str, header: str) -> str:

@@ -92,7 +92,11 @@ class Journal:
 
     def attempt(self, attempt: Attempt) -> None:
         """Record `attempt`; if its patch changes only plain paths, also as the commit `refs/coderefine/RUN/N`."""
-        self._begin_part()
+        if self.part and sum(record.kind == "resumed" for record in self.records()) < self.part:
+            # the first record of a resumed part: forget baseline and attempts, since the tree may have changed
+            self._add("resumed", {})
+            self.repository.delete_refs(self.repository.refs(f"refs/coderefine/{self.run}/"))
+            (self.folder / "index").unlink(missing_ok=True)
         checks = json.dumps(encode(attempt.checks, self._blobs.keep), separators=(",", ":")).encode()
         body = encode(replace(attempt, checks=()), self._blobs.keep)
         self._add("attempt", {**body, "checks": self._blobs.keep(zlib.compress(checks))})
@@ -119,17 +123,6 @@ class Journal:
         found = list(self.records())
         begins = [index for index, record in enumerate(found) if record.kind == "resumed"]
         return found[begins[-1] :] if begins else found
-
-    def _begin_part(self) -> None:
-        """If this is the first record of a resumed part, forget the recorded baseline and the attempts.
-
-        The tree may have changed since the run began.
-        """
-        if not self.part or sum(record.kind == "resumed" for record in self.records()) >= self.part:
-            return
-        self._add("resumed", {})
-        self.repository.delete_refs(self.repository.refs(f"refs/coderefine/{self.run}/"))
-        (self.folder / "index").unlink(missing_ok=True)
 
     def _attempt(self, body: Json) -> Attempt:
         """Decode an attempt.

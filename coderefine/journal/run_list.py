@@ -67,9 +67,12 @@ def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
 
     Runs that are still running (in another working tree) are kept, and so are runs whose publication was interrupted.
     """
-    marked = _marked(repository)
+    publishing: set[str] = set()  # the runs whose publication has not ended, in any working tree
+    for folder in (repository.common_dir, *repository.common_dir.glob("worktrees/*")):
+        with contextlib.suppress(OSError):
+            publishing.add((folder / storage.PENDING).read_text("ascii", "replace"))
     old = tuple(
-        name for name in run_names(repository)[keep:] if name not in marked and not _is_needed(repository, name)
+        name for name in run_names(repository)[keep:] if name not in publishing and not _is_needed(repository, name)
     )
     if not old:
         return ()
@@ -78,15 +81,6 @@ def prune(repository: Repository, keep: int = KEPT) -> tuple[str, ...]:
     for name in old:
         shutil.rmtree(home(repository) / name, ignore_errors=True)
     return old
-
-
-def _marked(repository: Repository) -> set[str]:
-    """Return the names in the files PENDING of all working trees: runs whose publication has not ended."""
-    found: set[str] = set()
-    for folder in (repository.common_dir, *repository.common_dir.glob("worktrees/*")):
-        with contextlib.suppress(OSError):
-            found.add((folder / storage.PENDING).read_text("ascii", "replace"))
-    return found
 
 
 def _is_needed(repository: Repository, run: str) -> bool:
@@ -183,7 +177,10 @@ def files_at_start(journal: Journal) -> Mapping[str, bytes | None]:
     then, now = journal.untracked(), untracked_files(journal.repository)
     changed = {path: then.get(path) for path in {**then, **now} if then.get(path) != now.get(path)}
     found = {**changed, **{path: then.get(path, data) for path, data in tracked.items()}}
-    exact = _written_over(journal)
+    publication = journal.last_published()
+    if publication is None or publication.how != "files":  # a commit replaces only files whose content git has
+        return found
+    exact = {change.path: change.before for change in publication.changes}
     return {path: exact.get(path, data) for path, data in found.items()}
 
 
@@ -196,14 +193,3 @@ def _tracked(journal: Journal, start: str) -> Mapping[str, bytes | None]:
     entries = read_files(repository, start, paths) if paths else {}
     files = contents(repository.top, start, [path for path, entry in entries.items() if entry and entry.mode != LINK])
     return {path: files.get(path) for path, entry in entries.items() if entry is None or path in files}
-
-
-def _written_over(journal: Journal) -> Mapping[str, bytes | None]:
-    """Return the files that the run's own publication replaced, each with the content that it had on the disk.
-
-    For a publication as a commit, return no files: they had no uncommitted changes, so git has their content.
-    """
-    publication = journal.last_published()
-    if publication is None or publication.how != "files":
-        return {}
-    return {change.path: change.before for change in publication.changes}
