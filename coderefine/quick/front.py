@@ -179,7 +179,8 @@ def _tests(project: QuickProject, python: list[str]) -> list[str]:
     if not isinstance(kept, list) or kept[0].keys() != marks.keys():
         raise NotQuickError
     old, users, tests = kept
-    if _matters(graph.reached(users, _changed(old, marks, python)), tests):
+    affected = graph.reached(users, _changed(old, marks, python))
+    if any(path.endswith(CONFTEST) for path in affected) or not affected.isdisjoint(tests):
         users = _regraphed(project, marks, users)
         ticket.keep(project.folder, ticket.GRAPH, [marks, users, tests])
     found = graph.reached(users, python)
@@ -190,10 +191,6 @@ def _tests(project: QuickProject, python: list[str]) -> list[str]:
 
 def _changed(old: dict[str, graph.Mark], marks: dict[str, graph.Mark], python: list[str]) -> list[str]:
     return [path for path, mark in marks.items() if old[path] != mark and path not in python]
-
-
-def _matters(found: set[str], tests: list[str]) -> bool:
-    return any(path.endswith(CONFTEST) for path in found) or not found.isdisjoint(tests)
 
 
 def _regraphed(project: QuickProject, marks: dict[str, graph.Mark], users: graph.Users) -> graph.Users:

@@ -137,11 +137,8 @@ def parse(text: str) -> FileState:
     states = tuple(_state(function, owners, level) for function in functions)
     for function in functions:
         function.body = []
-    return FileState(states, _names_in_calls(ast.walk(tree)), {one.name: _bases(one) for one in classes})
-
-
-def _bases(one: ast.ClassDef) -> frozenset[str]:
-    return frozenset(map(_last, one.bases))
+    bases = {one.name: frozenset(map(_last, one.bases)) for one in classes}
+    return FileState(states, _names_in_calls(ast.walk(tree)), bases)
 
 
 def _bound_at(body: Iterable[ast.stmt]) -> frozenset[str]:
@@ -206,7 +203,8 @@ class Scope:
         self._attributes = owner.attributes if owner else frozenset()
         nodes = [*_without_functions(function.body)]
         self._defaults = _defaults(function.args)
-        self._new = _new_names(nodes) - _parameters(function.args)
+        parameters = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
+        self._new = _new_names(nodes) - parameters
         self.carries, self.changes = False, ""
         for node in nodes:
             for changed in _changed(node):
@@ -251,10 +249,6 @@ def _instance(method: Function) -> str:
     if static or not listed or listed[0].arg == "cls" or method.name in {"__new__", "__init_subclass__"}:
         return ""
     return listed[0].arg
-
-
-def _parameters(arguments: ast.arguments) -> set[str]:
-    return {node.arg for node in ast.walk(arguments) if isinstance(node, ast.arg)}
 
 
 def _made_by(owner: ast.ClassDef) -> frozenset[str]:

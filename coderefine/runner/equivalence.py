@@ -278,20 +278,14 @@ class Equivalence:
         seconds = {name: cases[name].seconds for name in pool.tests if name in cases and not cases[name].status.bad}
         if sum(seconds.values()) <= SHORT:
             return _Chosen(tuple(sorted(seconds, key=seconds.__getitem__)), whole=True)
-        self._record_entered(pool, before, [name for name in seconds if seconds[name] <= PATIENCE], list(edits))
+        if not self._entered:  # recorded once in a run; the time may not suffice for all tests, so the nearest go first
+            share = ENTERING * min(BUDGET, pool.ends - time.monotonic())
+            ordered = nearest(list(edits), one_of_each([name for name in seconds if seconds[name] <= PATIENCE]))
+            self._entered, self._tree = pool.entered(ordered, share), before
         rows = [sorted(tests & seconds.keys(), key=seconds.__getitem__) for tests in self._entering(views, edits)]
         chosen = set(_in_turn(rows, seconds, MOST)) - pool.unfit
         whole = chosen.issuperset(chain(*rows)) and self._entered.keys() >= seconds.keys()
         return _Chosen(tuple(sorted(chosen, key=seconds.__getitem__)), whole=whole)
-
-    def _record_entered(self, pool: Pool, before: Patch, tests: Sequence[str], paths: Sequence[str]) -> None:
-        """Record which functions each of `tests` enters; this is done only once in a run.
-
-        Tests in files that are named like `paths` run first, because the time may not suffice for all tests.
-        """
-        if not self._entered:
-            share = ENTERING * min(BUDGET, pool.ends - time.monotonic())
-            self._entered, self._tree = pool.entered(nearest(paths, one_of_each(tests)), share), before
 
     def _entering(self, views: Views, edits: Mapping[str, FileEdit]) -> Iterator[set[str]]:
         """Yield, for each edited unit, the tests that enter it; for a module, the tests that enter any of its code."""

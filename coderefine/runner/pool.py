@@ -511,7 +511,13 @@ class Pool:
         for name, number in repaired.items():
             deadly.setdefault(str(number), []).extend(self._known({name} & self._deadly))
         more = {"failing": self._known(failing), "rough": True, "repaired": list(deadly.items())}
-        return _comparison(self._answers(candidates, tests, seconds, more))
+        results = self._answers(candidates, tests, seconds, more)
+        codes = {int(number or 0): tuple(row) for number, row in results.get("codes", {}).items()}
+        asked = (
+            Asked(place, call, module, {int(number or 0): text for number, text in texts.items()})
+            for place, call, module, texts in results.get("asked", ())
+        )
+        return Comparison(codes, results.get("kinds", ""), tuple(asked))
 
     def answers(self, tests: Sequence[str], seconds: float) -> Mapping[str, Codes]:
         """Execute the calls that `tests` make, and variants of these calls, twice; return both results by label.
@@ -614,16 +620,6 @@ class Pool:
         if plan.many and self.elsewhere:
             return self.elsewhere(candidates, plan)
         return Scheduler(self._workers, self._state, plan, meanwhile).run(candidates)
-
-
-def _comparison(results: Message) -> Comparison:
-    """Parse the results of a probe (agent/hot_server.py)."""
-    codes = {int(number or 0): tuple(row) for number, row in results.get("codes", {}).items()}
-    asked = (
-        Asked(place, call, module, {int(number or 0): text for number, text in texts.items()})
-        for place, call, module, texts in results.get("asked", ())
-    )
-    return Comparison(codes, results.get("kinds", ""), tuple(asked))
 
 
 def _twice(results: Message) -> Mapping[str, Codes]:

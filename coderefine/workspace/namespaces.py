@@ -177,23 +177,18 @@ def _mapped(targets: Sequence[Path]) -> None:
 
 
 def _ready(holder: subprocess.Popen[bytes]) -> int:
-    output = _line(holder, time.monotonic() + READY)
-    word, _, rest = output.decode("utf-8", "replace").strip().partition(" ")
-    if word == "ready":
-        return int(rest)
-    raise WorkspaceError(rest or _complaint(holder))
-
-
-def _line(holder: subprocess.Popen[bytes], deadline: float) -> bytes:
     assert holder.stdout is not None
-    output = b""
+    output, deadline = b"", time.monotonic() + READY
     while not output.endswith(b"\n"):
         ready, _, _ = select.select([holder.stdout], [], [], max(0.0, deadline - time.monotonic()))
         chunk = os.read(holder.stdout.fileno(), 4096) if ready else b""
         if not chunk:
             break
         output += chunk
-    return output
+    word, _, rest = output.decode("utf-8", "replace").strip().partition(" ")
+    if word == "ready":
+        return int(rest)
+    raise WorkspaceError(rest or _complaint(holder))
 
 
 def _complaint(holder: subprocess.Popen[bytes]) -> str:

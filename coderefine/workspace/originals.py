@@ -53,7 +53,7 @@ class Originals(Mapping[str, "bytes | None"]):
         Files to which our own output goes (`coderefine fix 2> log.txt`) do not count. Tracked files that have been
         absent since the run began (deleted, or left out by a sparse checkout) do not count either.
         """
-        outputs = _outputs()
+        outputs = {_identity(handle) for handle in (1, 2)} - {(0, 0)}  # stdout and stderr
         listed = self._listed("--others", "--exclude-standard")
         self._absent -= {name for name in self._absent if os.path.lexists(self._top / name)}
         written = (name for name in listed if name not in self._absent and _written(self._top / name) > since)
@@ -74,11 +74,6 @@ class Originals(Mapping[str, "bytes | None"]):
             if error.errno == errno.ENAMETOOLONG:
                 return None
             raise SurroundingsError(f"{path} cannot be read: {error.strerror or error}") from error
-
-
-def _outputs() -> frozenset[tuple[int, int]]:
-    """Return the identities of the files, or pipes, that are our stdout and stderr."""
-    return frozenset(_identity(handle) for handle in (1, 2)) - {(0, 0)}
 
 
 def _identity(file: Path | int) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -39,18 +39,13 @@ def split_options(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split the arguments of `addopts` into the list to keep and the list to drop."""
     kept: list[str] = []
     dropped: list[str] = []
-    for group in _groups(words):
-        (dropped if _idle(group[0]) else kept).extend(_split(group, dropped))
-    return kept, dropped
-
-
-def _groups(words: Sequence[str]) -> Iterator[list[str]]:
-    """Yield each option with its value."""
     rest = list(words)
     while rest:
         word = rest.pop(0)
         takes = word in _VALUES or (word in _MAYBE and bool(rest) and not rest[0].startswith("-"))
-        yield [word, rest.pop(0)] if takes and rest else [word]
+        group = [word, rest.pop(0)] if takes and rest else [word]
+        (dropped if _idle(word) else kept).extend(_split(group, dropped))
+    return kept, dropped
 
 
 def _idle(word: str) -> bool:

@@ -138,7 +138,9 @@ def _live(work: Callable[[Tell], None], ceilings: Ceilings, send: int, nonce: by
 
     def tell(data: bytes) -> None:
         if os.getpid() == owner:
-            _write(send, nonce + len(data).to_bytes(8, "big") + data)
+            view = memoryview(nonce + len(data).to_bytes(8, "big") + data)
+            while view:
+                view = view[os.write(send, view) :]
         os._exit(0)
 
     try:
@@ -148,12 +150,6 @@ def _live(work: Callable[[Tell], None], ceilings: Ceilings, send: int, nonce: by
         work(tell)
     finally:
         os._exit(SILENT)
-
-
-def _write(fd: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
 
 
 def _ceilings(limits: ChildLimits) -> Ceilings:

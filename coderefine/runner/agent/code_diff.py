@@ -77,21 +77,15 @@ class SourceFile:
             raise NotHotError(f"does not decode: {error}") from error
         lines = text.split("\n")
         head, tail = common_ends(self.lines, lines)
-        block = self._around(head, len(self.lines) - tail)
+        end = len(self.lines) - tail
+        block = _only(self.blocks, head, end)
         if block is not None:
+            block = _only(self._members.get(block, ()), head, end) or block
             shifted = block.last + len(lines) - len(self.lines)
             new = self._compile_block("\n".join(lines[block.first - 1 : shifted]), block)
             if new is not None:
                 return self._old(block), new
         return self._old(None), self._compile(text)
-
-    def _around(self, head: int, end: int) -> Statement | None:
-        """Return the smallest block that contains lines `head`..`end` (0-based, end exclusive).
-
-        Return None if there is no such block, or if it shares a line with another block.
-        """
-        block = _only(self.blocks, head, end)
-        return block and (_only(self._members.get(block, ()), head, end) or block)
 
     def _methods(self, node: ast.ClassDef) -> list[Statement]:
         """Return the statements of a class; only methods that can be compiled alone get the header of the class."""
@@ -175,7 +169,7 @@ def _block(node: ast.stmt) -> Statement:
 
 
 def _only(blocks: Iterable[Statement], head: int, end: int) -> Statement | None:
-    """Return the block that contains the lines `head`..`end` (see `_around`).
+    """Return the block that contains the lines `head`..`end` (0-based, end exclusive).
 
     Return None if there is none, if another block shares these lines, or if the block cannot be compiled alone.
     """

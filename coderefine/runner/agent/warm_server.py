@@ -85,22 +85,16 @@ def wanted(message: Message, job: Message) -> list[str] | None:
 
 def _run(message: Message, job: Message, tell: child.Tell) -> None:
     """Run pytest with the selected tests, without its final steps (in the child)."""
-    _forget_project(job["top"])
+    # The tests import all modules of the project anew. If the project is a package that pytest uses (such as pluggy),
+    # pytest goes on with its unpatched modules.
+    for name, module in loaded_modules.loaded():
+        path = getattr(module, "__file__", None)
+        if working_tree.ours(path, job["top"]) and name.partition(".")[0] != __package__:
+            del sys.modules[name]
     importlib.invalidate_caches()
     run = server_plugin.ServerPlugin(lambda run: tell(chosen(run, message)), wanted(message, job))
     code = server_plugin.pytest_main(job, run)
     tell(nothing(message, f"pytest exit {code}"))
-
-
-def _forget_project(top: str) -> None:
-    """Let the tests import all modules of the project anew.
-
-    If the project is a package that pytest uses (such as pluggy), pytest goes on with its unpatched modules.
-    """
-    for name, module in loaded_modules.loaded():
-        path = getattr(module, "__file__", None)
-        if working_tree.ours(path, top) and name.partition(".")[0] != __package__:
-            del sys.modules[name]
 
 
 # -- a pytest that has started, up to the point where it would collect ------------------------------------

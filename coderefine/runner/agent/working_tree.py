@@ -42,7 +42,11 @@ class WorkingTree:
     def original(self, path: str) -> Original:
         """Return the file at repo-relative `path` as it was at the first call."""
         if path not in self._originals:
-            self._originals[path] = _read(self.full(path))
+            try:
+                with open(self.full(path), "rb") as stream:
+                    self._originals[path] = Original(stream.read(), os.fstat(stream.fileno()).st_mtime_ns)
+            except (FileNotFoundError, NotADirectoryError):
+                self._originals[path] = Original(None, 0)
         return self._originals[path]
 
     def full(self, path: str) -> str:
@@ -83,14 +87,6 @@ class WorkingTree:
 def decoded(files: Mapping[str, str | None]) -> dict[str, bytes | None]:
     """Decode files from a message: base64 text, or null for a file to delete."""
     return {path: None if text is None else base64.b64decode(text) for path, text in files.items()}
-
-
-def _read(full: str) -> Original:
-    try:
-        with open(full, "rb") as stream:
-            return Original(stream.read(), os.fstat(stream.fileno()).st_mtime_ns)
-    except (FileNotFoundError, NotADirectoryError):
-        return Original(None, 0)
 
 
 def _write(full: str, data: bytes | None, mtime: int) -> None:
