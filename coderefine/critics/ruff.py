@@ -30,7 +30,9 @@ class Ruff:
     def check(self, view: View, ask: Ask) -> Check:
         """Run ruff. Raises CriticError if it fails: broken configuration, unknown rule, crash, timeout."""
         self._listen(Event("critic", self.name))
-        paths = None if ask.changed is None else [path for path in ask.changed if _lintable(view, path)]
+        paths = None
+        if ask.changed is not None:  # without deleted files, which ruff reports as input errors
+            paths = [path for path in ask.changed if path.endswith((".py", ".pyi")) and view.read(path) is not None]
         texts = Texts(view)
         remarks = self._linter.remarks(view, paths, timeout=ask.timeout)
         encoded = _encoded(view, remarks)
@@ -58,11 +60,6 @@ def _notes(paths: Sequence[str], encoded: Sequence[str]) -> Iterator[str]:
         yield f"notebooks are not judged: {listed(notebooks)}"
     if unreadable := [path for path in paths if "\ufffd" in path]:
         yield f"ruff's fixes do not reach names that are not UTF-8: {listed(unreadable)}"
-
-
-def _lintable(view: View, path: str) -> bool:
-    """Return whether `path` is an existing Python file; ruff reports a deleted file as an input error."""
-    return path.endswith((".py", ".pyi")) and view.read(path) is not None
 
 
 def _finding(remark: Diagnostic, texts: Texts) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
@@ -33,20 +34,13 @@ def python_files(view: View, place: Place) -> list[str]:
 
     Virtual environments, builds, caches and files ignored by git are left out.
     """
-    unwanted = _ignored(place)
+    unwanted = frozenset[str]()
+    if place.git_dir is not None:
+        from coderefine.git.changes import ignored
+
+        with suppress(GitError):  # then nothing counts as ignored: better an additional finding than a missing one
+            unwanted = ignored(place.root)
     return sorted(path for path in _walk(view, place.prefix, unwanted) if path not in unwanted)
-
-
-def _ignored(place: Place) -> frozenset[str]:
-    """Return the files and folders (without trailing slash) that git ignores below the project's root."""
-    if place.git_dir is None:
-        return frozenset()
-    from coderefine.git.changes import ignored
-
-    try:
-        return ignored(place.root)
-    except GitError:  # nothing counts as ignored: an additional finding is better than a missing one
-        return frozenset()
 
 
 def _walk(view: View, prefix: str, unwanted: frozenset[str]) -> Iterator[str]:

@@ -118,9 +118,16 @@ class FunctionGate:
 
     def check(self, view: View, ask: Ask) -> Check:
         """Return the findings of the task's function. Raises CriticError if it fails, or gives anything else."""
-        found = _findings(self.name, _called(self.name, lambda: _all_of(self._look(reader(view)))))
-        findings = weighed((replace(one, critic=self.name) for one in found), ask.scope)
-        return Check(self.name, findings)
+        findings = []
+        for one in _called(self.name, lambda: _all_of(self._look(reader(view)))):
+            if not isinstance(one, Finding):
+                raise CriticError(
+                    f"{self.name} gave {one!r} instead of findings: yield coderefine.core.Finding objects"
+                )
+            if one.path.startswith(("/", "~")) or ".." in PurePosixPath(one.path).parts:
+                raise CriticError(f"{self.name} gave a finding in {one.path!r}, which is outside this repository")
+            findings.append(replace(one, critic=self.name))
+        return Check(self.name, weighed(findings, ask.scope))
 
 
 class Rewarded:
@@ -163,16 +170,6 @@ def reader(view: View) -> Read:
 def _all_of(found: object) -> tuple[object, ...]:
     """Convert the result of a gate's function to a tuple; a string counts as a single item."""
     return tuple(found) if isinstance(found, Iterable) and not isinstance(found, str | bytes) else (found,)
-
-
-def _findings(name: str, found: Iterable[object]) -> Iterator[Finding]:
-    """Yield `found`. Raises CriticError if an item is not a finding about a file in the tree."""
-    for one in found:
-        if not isinstance(one, Finding):
-            raise CriticError(f"{name} gave {one!r} instead of findings: yield coderefine.core.Finding objects")
-        if one.path.startswith(("/", "~")) or ".." in PurePosixPath(one.path).parts:
-            raise CriticError(f"{name} gave a finding in {one.path!r}, which is outside this repository")
-        yield one
 
 
 def _name(function: object) -> str:

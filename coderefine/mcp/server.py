@@ -316,18 +316,6 @@ async def work(ctx: Call, do: str, **job: object) -> Mapping[str, Any]:
     If the call is cancelled, the worker is interrupted and awaited, so that none of its processes remain.
     """
     send, receive = anyio.create_memory_object_stream[str](float("inf"))
-    child = _started({"do": do, **job})
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_interrupt_in_the_end, child)
-        tasks.start_soon(_report, ctx, receive)
-        last = await anyio.to_thread.run_sync(_follow, child, send)
-        tasks.cancel_scope.cancel()
-    if "error" in last:
-        raise ToolError(str(last["error"]))
-    return dict(last["result"])
-
-
-def _started(job: Mapping[str, object]) -> subprocess.Popen[bytes]:
     # Not in the project's folder: `-m` would put it on the import path, where its modules could hide ours.
     child = proc.start(
         (sys.executable, "-m", "coderefine.mcp.worker"),
@@ -337,9 +325,16 @@ def _started(job: Mapping[str, object]) -> subprocess.Popen[bytes]:
         stderr=None,  # type: ignore[arg-type]
     )
     assert child.stdin
-    child.stdin.write(json.dumps(job).encode() + b"\n")
+    child.stdin.write(json.dumps({"do": do, **job}).encode() + b"\n")
     child.stdin.flush()
-    return child
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_interrupt_in_the_end, child)
+        tasks.start_soon(_report, ctx, receive)
+        last = await anyio.to_thread.run_sync(_follow, child, send)
+        tasks.cancel_scope.cancel()
+    if "error" in last:
+        raise ToolError(str(last["error"]))
+    return dict(last["result"])
 
 
 async def _interrupt_in_the_end(child: subprocess.Popen[bytes]) -> None:

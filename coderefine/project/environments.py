@@ -62,7 +62,11 @@ def _in(environment: Path, source: str) -> Iterator[PythonCandidate]:
 def _beside(folder: Path) -> Iterator[PythonCandidate]:
     """Yield environments in the project's own folder."""
     for name in (".venv", "venv"):
-        yield from _pointed(folder / name, name)
+        path = folder / name
+        if path.is_file():  # pipenv writes such a file; it names the environment
+            noted = path.read_text("utf-8", "replace").strip()
+            path = Path(noted) if "/" in noted else Path.home() / ".virtualenvs" / noted
+        yield from _in(path, name)
     yield from _pdm_note(folder)
     for kind in (".tox", ".nox"):
         found = (path.parents[1] for path in folder.glob(f"{kind}/*/bin/python"))
@@ -71,14 +75,6 @@ def _beside(folder: Path) -> Iterator[PythonCandidate]:
     for name in (".conda", "env", ".env", "envs/default"):
         if (folder / name / "conda-meta").is_dir() or (folder / name / "pyvenv.cfg").is_file():
             yield from _in(folder / name, name)
-
-
-def _pointed(path: Path, source: str) -> Iterator[PythonCandidate]:
-    """Yield the environment at `path`; if `path` is a file, as pipenv writes `.venv`, the environment that it names."""
-    if path.is_file():
-        name = path.read_text("utf-8", "replace").strip()
-        path = Path(name) if "/" in name else Path.home() / ".virtualenvs" / name
-    yield from _in(path, source)
 
 
 def _pdm_note(folder: Path) -> Iterator[PythonCandidate]:

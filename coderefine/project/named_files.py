@@ -195,19 +195,15 @@ class _Text:
 
     def named_files(self) -> NamedFiles:
         """Return the files that the text names, and the files to which symbolic links among them lead."""
-        there = self._existing()
-        names, bases = (frozenset(map(folded, paths)) for paths in (self._names | there, self.bases))
-        return NamedFiles(names, bases, there, self._folders)
-
-    def _existing(self) -> frozenset[str]:
-        """Return the named files that exist; each folder is read once."""
-        first: dict[str, list[str]] = {}
+        first: dict[str, list[str]] = {}  # the names by their first part: each folder is read once
         for name in self._names:
             first.setdefault(name.partition("/")[0], []).append(name)
         starts = [(base, start) for base in self.bases for start in _entries(self._place, base) & first.keys()]
         paths = {posixpath.normpath(f"{base}/{name}") for base, start in starts for name in first[start]}
         files = frozenset(path for path in paths if _is_file(self._place, path))
-        return files.union(filter(None, map(self._target, files)))
+        there = files.union(filter(None, map(self._target, files)))
+        names, bases = (frozenset(map(folded, paths)) for paths in (self._names | there, self.bases))
+        return NamedFiles(names, bases, there, self._folders)
 
     def _all_words(self, run: Sequence[str]) -> Iterator[str]:
         """Yield the words of `run`; if a word contains several commands, also the words of each command."""

@@ -20,16 +20,16 @@ def outcome(report: RunReport) -> str:
 
 
 def _dumped(findings: Iterable[Finding]) -> str:
-    return json.dumps([_issue(finding, mark) for finding, mark in fingerprints(findings)], indent=2) + "\n"
-
-
-def _issue(finding: Finding, mark: str) -> dict[str, object]:
-    return {
-        "type": "issue",
-        "check_name": rule(finding),
-        "description": words(finding),
-        "categories": ["Bug Risk" if severe(finding) else "Style"],
-        "severity": "critical" if severe(finding) else "minor",
-        "fingerprint": mark,
-        "location": {"path": finding.path, "lines": {"begin": line(finding), "end": last(finding)}},
-    }
+    issues = [
+        {
+            "type": "issue",
+            "check_name": rule(finding),
+            "description": words(finding),
+            "categories": ["Bug Risk" if severe(finding) else "Style"],
+            "severity": "critical" if severe(finding) else "minor",
+            "fingerprint": mark,
+            "location": {"path": finding.path, "lines": {"begin": line(finding), "end": last(finding)}},
+        }
+        for finding, mark in fingerprints(findings)
+    ]
+    return json.dumps(issues, indent=2) + "\n"

@@ -49,23 +49,20 @@ def _dumped(results: list[Json], gates: Sequence[Check]) -> str:
     rules = sorted({str(result["ruleId"]) for result in results})
     for result in results:
         result["ruleIndex"] = rules.index(str(result["ruleId"]))
+    driver = {
+        "name": "coderefine",
+        "semanticVersion": __version__,
+        "informationUri": "https://pypi.org/project/coderefine/",
+        "rules": [_rule(name) for name in rules],
+    }
     run = {
-        "tool": {"driver": _driver(rules)},
+        "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "The top of the git repository."}}},
         "invocations": [{"executionSuccessful": bool(gates) and all(check.complete for check in gates)}],
         "results": results,
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
-
-
-def _driver(rules: Sequence[str]) -> Json:
-    return {
-        "name": "coderefine",
-        "semanticVersion": __version__,
-        "informationUri": "https://pypi.org/project/coderefine/",
-        "rules": [_rule(name) for name in rules],
-    }
 
 
 def _rule(name: str) -> Json:
