@@ -165,7 +165,7 @@ def recorded(run: str, listen: Listen) -> tuple[Journal, tuple[str, ...], Reques
 
 
 def unfinished(run: str, listen: Listen, base_url: str | None = None) -> tuple[Journal, tuple[str, ...], Request]:
-    """Return the journal of `run` ("": the newest run that began here), its paths and its request.
+    """Return the journal of `run` ("": the run that `_newest` chooses), its paths and its request.
 
     `base_url`: the server of the models in place of the recorded one. Raises JournalError if the run cannot be resumed.
     """

@@ -166,7 +166,7 @@ def check_state(
 def _find_project(
     top: Path, state: Staged, python: Sequence[str], settings: Mapping[str, object], listen: Listen
 ) -> Project:
-    """Return the project of the files `python`, with its folder and its configuration as they are in the state."""
+    """Return the project of the files `python`; its folder and its configuration are taken from `state`."""
     folder = _root(top, state, python) or ""
     place = replace(locate([], top), root=top / folder)
     name = f"{folder}/{CONFIGURATION}" if folder else CONFIGURATION

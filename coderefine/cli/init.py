@@ -83,7 +83,10 @@ def _check_writable(path: Path) -> None:
 
 
 def _write(path: Path, before: bytes | None, data: bytes) -> None:
-    """Write `data` as proved patches are written: mode and hard links stay, and a full disk leaves the file whole."""
+    """Write `data` as proved patches are written: mode and hard links stay.
+
+    A full disk leaves the file whole, unless the file has several names (hard links): then it is overwritten in place.
+    """
     folder, name = path.parent, path.name
     temp = f".{name}-{os.getpid()}"
     try:

@@ -169,7 +169,7 @@ class Workers:
         return answer
 
     def end(self, topic: str) -> str:
-        """Let no more tests run on the workers, because several failed with one job; return this reason.
+        """Let no more tests run on the workers, because several workers failed with the same job; return this reason.
 
         `topic`: the topic of the job's reports.
         """

@@ -1,4 +1,4 @@
-"""The critics that a task adds: for the requested code, the task's own functions, and its acceptance tests."""
+"""The critics that a task adds: they look for requested code, call the task's functions, and judge by its tests."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def merge(repository: Repository, ours: str, base: str, theirs: str) -> str | No
 def merge_bytes(repository: Repository, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
     """Return `ours` with the change from `base` to `theirs`; None if the changes overlap or are binary.
 
-    If all lines of `ours` end alike, and those of `base` in another way, the result has the line ends of `ours`.
+    If all lines of `ours` end alike, and not all lines of `base` end so, the result has the line ends of `ours`.
     """
     end = _line_end(ours)
     if end and end != _line_end(base):

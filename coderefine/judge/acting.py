@@ -245,7 +245,7 @@ class _Made:
         return cls(*({one for one in kind if bound[one] == kind.count(one)} for kind in kinds))
 
     def may_store(self, target: Target) -> bool:
-        """Return whether `target` is an attribute or item of these objects."""
+        """Return whether the function may change `target`, because it belongs to these objects; see the class."""
         holder = ast.unparse(target.value)
         if holder in self.objects:
             return True

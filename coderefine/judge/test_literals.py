@@ -65,7 +65,7 @@ def key_of(item: object) -> Key:
 
 
 def test_literals(sources: Iterable[str]) -> tuple[TestCase, ...]:
-    """Return a set of keys for each assertion, doctest example and row of a table in `sources`.
+    """Return a set of the literals' keys for each assertion, doctest example and row of a table in `sources`.
 
     `sources`: test files, or parts of tracebacks. Sets with only one key are left out.
     """

@@ -153,8 +153,9 @@ def _scanned(scan: Scan, side: FileVersion | None) -> tuple[Violation, ...]:
 def _place(line: int, where: Mapping[int, str], lines: Sequence[str]) -> str:
     """Return the innermost function or class that contains `line`; "" at module level. `where`: see `scopes`.
 
-    A comment after a function's last statement belongs to the function if it is indented at least as far. Thus a linter
-    may remove the statement before such a comment.
+    A comment after the last statement of a function belongs to the function, unless it is indented less than the last
+    line of this statement. So a comment keeps its place if a linter removes the statement after it, for example `pass`.
+    Of several such comments, only the first belongs to the function.
     """
     text = lines[line - 1] if line <= len(lines) else ""
     if text.lstrip().startswith("#"):

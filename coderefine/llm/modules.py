@@ -173,7 +173,8 @@ class ModuleIndex:
     def locate(self, name: str, path: str, depth: int = DEPTH) -> Definition | str | None:
         """Return what `name` (dotted for attributes) means in the file `path`.
 
-        The result is a definition, the path of a module, or None. `depth`: maximum number of re-exports to follow.
+        The result is a definition, the path of a module, or None. If an attribute of a class or of another definition
+        is unknown, the result is the definition itself. `depth`: maximum number of re-exports to follow.
         """
         module = self.module(path)
         head, _, rest = name.partition(".")

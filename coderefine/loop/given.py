@@ -221,7 +221,10 @@ class _Conclusion:
         )
 
     def _rests(self, tried: Attempt, evidence: Evidence) -> Iterator[str]:
-        """Yield the repaired tests in changed test files that did not already fail without the patch."""
+        """Yield those repaired tests in changed test files that are new, or that did not fail without the patch.
+
+        Repaired tests fail with the patch's tests but without its code, so they may have passed before both.
+        """
         known = self.start.baseline.cases
         changed = {id_ for id_, case in tried.cases.items() if case.path in self.given.tests}
         return (id_ for id_ in evidence.flipped if id_ in changed and not (id_ in known and known[id_].status.bad))

@@ -144,7 +144,8 @@ def offer_despite_findings(state: State) -> None:
 def standing(state: State, best: Attempt) -> tuple[Offer, ...]:
     """Return the offers that are still useful.
 
-    These are offers whose tests fail in `best`, and offers without tests (they repair findings) if findings are left.
+    These are offers whose tests fail in `best` and, unless `best` is clean (see `State.clean`), offers without tests,
+    which repair findings.
     """
     lint = not state.clean(best)
     return tuple(one for one in state.offers if not one.tests.isdisjoint(failing(best)) or (lint and not one.tests))

@@ -1,4 +1,4 @@
-"""Measure the strength of a proof: the share of the patch's mutants that the tests kill."""
+"""Measure the strength of a proof: how many mutants of the patch the tests kill, and how many results it changes."""
 
 from __future__ import annotations
 

@@ -107,10 +107,10 @@ class Found(Typed):
 
 
 def _kept(findings: Sequence[Found], count: int, limit: int) -> list[Found]:
-    """Return the first `count` findings, without evidence.
+    """Return the first `count` findings, with messages shortened to their share of `limit`.
 
-    If `count` is greater than the number of findings by n, the first n findings keep their evidence, because evidence
-    counts as a separate piece.
+    Evidence counts as a separate piece: it is left out, unless `count` is greater than the number of findings. If it is
+    greater by n, the first n findings keep their evidence.
     """
     shown = max(0, count - len(findings))
     return [

@@ -113,7 +113,7 @@ def _hash(path: Path, size: int) -> str:
 
 
 def _conda(folder: Path, home: Path) -> Iterator[PythonCandidate]:
-    """Yield the environment that `environment.yml` names, in the usual installations."""
+    """Yield the environment that `environment.yml` names, from the usual folders of conda, mamba and micromamba."""
     for note in (folder / "environment.yml", folder / "environment.yaml"):
         name = _conda_name(note)
         for base in (".conda", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba") if name else ():

@@ -200,7 +200,10 @@ class Autofix:
     def _fixed(
         self, situation: Situation, views: Views, rules: Sequence[str], paths: Sequence[str]
     ) -> tuple[Files, list[Diagnostic]]:
-        """Fix the diagnostics of `rules` in `paths` (empty: all files); return the changed files and the fixed ones."""
+        """Fix the diagnostics of `rules` in `paths` (empty: all files); return the changed files and the diagnostics.
+
+        The diagnostics may include some whose fixes were left out, because they touch others.
+        """
         every = list(self._safe(situation, views))
         partly = self._partly(every)
         remarks = [one for one in every if one.rule in rules and (not paths or one.path in paths)]

@@ -129,7 +129,8 @@ def _linted(project: QuickProject, python: list[str], running: list[Child]) -> N
 def _read_status(looking: Child, deadline: float) -> tuple[list[str], bool]:
     """Return the staged files, and whether there are untracked files.
 
-    Raises NotQuickError for deleted Python files: the graph of the remaining files lacks the tests that import them.
+    Raises NotQuickError if git fails or is too slow, if index and tree differ (see `staged_files`), and for deleted
+    Python files: the graph of the remaining files lacks the tests that import them.
     """
     output = looking.all(deadline) or b""
     found = staged_files(output or b"?")

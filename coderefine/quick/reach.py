@@ -127,7 +127,7 @@ def entries(
 
 
 def _by_file(coverage: Mapping[str, Mapping[str, Iterable[int]]]) -> Ran:
-    """Return what the tests of each file executed together; "" for imports."""
+    """Merge the lines that the tests of each file executed: test file ("" for imports) -> path -> lines."""
     ran: Ran = {}
     for name, by_path in coverage.items():
         for path, lines in by_path.items():

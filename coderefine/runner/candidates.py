@@ -54,7 +54,7 @@ class Comparison:
         """Return (number of calls whose result the candidate changes, number of compared calls).
 
         `number`: the candidate. Only calls whose kind is one of the letters in `kinds` are counted; for the letters,
-        see `Comparison`. Variants whose unchanged call does not end are not counted.
+        see `Comparison`. Variants that do not end in the unchanged program are not counted.
         """
         pairs = list(self._pairs(number, kinds))
         return sum(before != after for before, after in pairs), len(pairs)

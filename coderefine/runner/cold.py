@@ -357,7 +357,10 @@ def _exception(text: str) -> str:
 
 
 def _refusal(text: str) -> str:
-    """Return the text after pytest's first `error:`, with the next lines if it ends with a colon."""
+    """Return the text after pytest's first `error:`, else the last line.
+
+    If the text after `error:` is empty or ends with a colon, the next lines are added, up to 300 characters in all.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     start = next((n for n, line in enumerate(lines) if "error:" in line.lower() and "usage:" not in line), None)
     if start is None:

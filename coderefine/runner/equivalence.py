@@ -311,7 +311,7 @@ def _sorted(
 
 
 def _without_calls(cases: Mapping[str, Case]) -> str:
-    """Return why the tests make no call that can be compared; "" if some pass."""
+    """Return why there are no calls to compare: no test was run, or none passed; "" if a test passed."""
     if any(not case.status.bad for case in cases.values()):
         return ""
     return f"{'no test passes' if cases else 'no test was run'}, so there are no calls to compare"
@@ -397,10 +397,11 @@ def _loaded(path: str, runs: Iterable[Values]) -> list[set[tuple[str, str]]]:
 def _other_values(
     first: set[tuple[str, str]], again: set[tuple[str, str]], after: set[tuple[str, str]], last: set[tuple[str, str]]
 ) -> tuple[set[str], set[str], set[str]]:
-    """Return three sets of names of attributes: steady, comparable or new, and changed.
+    """Return three sets of names: the steady attributes, the comparable or new ones, and the changed ones.
 
-    A name is steady if its value is the same in both runs of each version. The arguments are the values of the runs in
-    RUNS, in this order. It is no change if an imported module or class is removed.
+    The arguments are the attributes' names and codes of values in the four RUNS. Steady: the code is the same in both
+    runs of each version, and not UNKNOWN. Comparable: steady, and the code covers the whole old value (see UNKNOWN).
+    Changed: steady, but with another value or removed; the removal of an imported module or class is no change.
     """
     steady = {name for name, code in first & again if code != UNKNOWN} - _names(after ^ last)
     added, unused = _names(after) - _names(first), _names(first, IMPORTED) - _names(after)
@@ -408,7 +409,7 @@ def _other_values(
 
 
 def _names(values: set[tuple[str, str]], prefix: str = "") -> set[str]:
-    """Return the names of the `values` whose code begins with `prefix`."""
+    """Return the names in `values`, pairs (name, code of the value), if the code begins with `prefix`."""
     return {name for name, code in values if code.startswith(prefix)}
 
 

@@ -100,8 +100,8 @@ def _listed(paths: Sequence[str]) -> str:
 def bounds(config: Config, freedom: Freedom | None) -> Bounds | None:
     """Return the bounds for `freedom`; None means unconfined.
 
-    Processes are unconfined if `freedom` is None (as for the user's own tree), if `config.sandbox` is "off", or at the
-    last step if it is "auto".
+    Processes are unconfined if `freedom` is None (as for the user's own tree), if `config.sandbox` is "off", or if
+    it is "auto" and `freedom.step` has reached the last of `steps`.
     """
     if freedom is None:
         return None

@@ -64,6 +64,8 @@ class Policy:
 def breadth_first() -> Iterator[Move]:
     """Ask for one patch, three others, two repairs of the best failed patch after a critique, then fresh starts.
 
+    After every round of fresh starts, ask for three other patches, based on the best attempt.
+
     Ten answers with one repair each are better than two answers with ten repairs each (Olausson et al. 2023, "Is
     Self-Repair a Silver Bullet?"). Fresh starts at a higher temperature match deeper debugging at a fraction of its
     price (Kapoor et al. 2024).

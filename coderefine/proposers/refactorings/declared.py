@@ -75,7 +75,10 @@ NOTHING = Declared()
 
 
 class ProjectTypes:
-    """Finds the annotations of the module that defines a class or function, if only one module defines that name."""
+    """Finds the annotations of the module that defines a class or function, if the project defines that name once.
+
+    Only definitions without indentation count, and no `async def`.
+    """
 
     def __init__(self, files: Sequence[Path]) -> None:
         self._files = files

@@ -84,7 +84,7 @@ def _of_call(call: ast.Call, made: set[str]) -> Iterator[Effect]:
 
 
 def _inserted(call: ast.Call) -> Effect:
-    """Return the effect of `items.insert(0, item)`: that the item is inserted, or that something is added."""
+    """Return the effect of `items.insert(0, item)`: `insert` of the item if it has a name, else `add` to the list."""
     item = _words(last_word(call.args[1])) if len(call.args) > 1 else ()
     return Effect("insert", item) if item else Effect("add", _words(_owner(call)))
 

@@ -182,7 +182,7 @@ class Code(ParsedText):
         return found
 
     def function(self, node: ast.AST) -> Function:
-        """Return the innermost function around `node`. Raises Unsure if a class or lambda is nearer, or if none is."""
+        """Return the innermost function around `node`. Raises Unsure without one, or if a class or lambda is nearer."""
         found = self.scope(node)
         if not isinstance(found, Function):
             raise Unsure

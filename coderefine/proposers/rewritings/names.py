@@ -58,7 +58,7 @@ def lower_name(code: Code, at: Diagnostic) -> Edits:
 
 
 def unshadow_builtin(code: Code, at: Diagnostic) -> Edits:
-    """A001: `id` → `id_`, a local variable, also of a comprehension."""
+    """A001: rename a local variable, or a variable of a comprehension, that hides a builtin: `id` → `id_`."""
     found = code.find(at, ast.Name)
     place = code.function(found) if isinstance(code.parents[found], ast.NamedExpr) else _binding_place(code, found)
     return renamed(code, place, found.id, f"{found.id}_")

@@ -622,6 +622,6 @@ class Search(Searcher):
 
 
 def _unparsed(failing: Iterable[Case]) -> str:
-    """Return a message if a test module cannot be imported because a module does not parse; "" if not."""
+    """Return a message if a test failed with a syntax error, because a module probably does not parse; "" if not."""
     failures = (case.failure for case in failing if case.failure and case.failure.exception in UNPARSED)
     return next((f"a module does not parse, correct this first: {failure.message}" for failure in failures), "")

@@ -151,7 +151,7 @@ class ServerPlugin:
             yield number, status
 
     def _items(self, numbers: Iterable[int]) -> Iterator[tuple[int, Any, Any]]:
-        """Yield each of `numbers` with its item and the item that runs next (None: none)."""
+        """Yield each of `numbers` with its item and the item that runs next (None after the last)."""
         left = iter(numbers)
         number = next(left, None)
         while number is not None:

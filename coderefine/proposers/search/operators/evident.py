@@ -141,8 +141,8 @@ def _replaced(site: Site, nodes: Iterable[ast.AST], names: tuple[str, str], boos
 def _part(site: Site, node: ast.AST, wrong: str, name: str) -> Iterator[Replacement]:
     """Yield the replacement of the name within `node`.
 
-    Yield nothing if the position of the name is not known for sure: in f-strings before Python 3.12, and in a string
-    that contains the name several times.
+    Yield nothing if the text at the node's position does not contain the name (in some f-strings before Python 3.12),
+    or if a string contains the name several times.
     """
     start, end = site.module.start(node), site.module.end(node)
     text = site.module.text[start:end]

@@ -37,7 +37,10 @@ def from_here(site: Site) -> Iterator[Edit]:
 
 
 def invented(site: Site) -> Iterator[Edit]:
-    """Insert a small statement: the update of a counter, a collection or an attribute, a jump, or a method call."""
+    """Insert a small statement: the update of a counter, a collection or an attribute, a jump, or a method call.
+
+    At `pass`, also insert assignments of constants: `name = 0`.
+    """
     unchanged = idle(site)
     for text, weight in _updates(site):
         updated = UPDATED.match(text)

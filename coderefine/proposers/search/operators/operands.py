@@ -94,9 +94,9 @@ def comparisons(site: Site) -> Iterator[Edit]:
 
 
 def _unequal(site: Site, operator: ast.cmpop, value: ast.expr, collection: ast.expr) -> Sequence[str]:
-    """Return EQUALITIES if the condition asks whether `value` is in a collection that cannot equal `value`, else ().
+    """Return EQUALITIES if it makes no sense to replace `in` by `==` in `value in collection`, else ().
 
-    These are collections of constants, and collections of another kind than `value`.
+    It makes no sense if the collection contains only constants, or if it is of another kind than `value`.
     """
     if not isinstance(operator, ast.In | ast.NotIn):
         return ()
