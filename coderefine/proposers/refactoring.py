@@ -225,16 +225,14 @@ class Refactoring(Searcher):
             groups = list(tree.without_shared_units(waiting))
             if not any(groups) or not self._equivalence.affords(situation.seconds_left):
                 break
-            found = self._compared(situation, views, tree, list(chain(*groups)))
+            batch, best, left = list(chain(*groups)), situation.best, situation.seconds_left
+            self._listen(Event("stage", f"{self.name}: comparing the behaviour of {counted(len(batch), 'draft')}"))
+            patch = tree.patch(batch)
+            found = self._equivalence.compare(views, best.patch, patch, best.cases, tree.texts, within=left)
             waiting = [group for group in waiting if group not in groups]
             waiting += chain(*(self._unsettled(tree, group, found) for group in groups))
         why = "not compared alone: too many drafts, or no time left"
         self._known.update((tree.key(change), (UNKNOWN, why)) for change in chain(*waiting))
-
-    def _compared(self, situation: Situation, views: Views, tree: _Tree, batch: Sequence[CodeChange]) -> Compared:
-        best, left = situation.best, situation.seconds_left
-        self._listen(Event("stage", f"{self.name}: comparing the behaviour of {counted(len(batch), 'draft')}"))
-        return self._equivalence.compare(views, best.patch, tree.patch(batch), best.cases, tree.texts, within=left)
 
     def _unsettled(self, tree: _Tree, group: Sequence[CodeChange], found: Compared) -> Iterator[list[CodeChange]]:
         """Store the certain verdicts on changes of `group`; divide the other changes, and yield the parts.

@@ -261,12 +261,8 @@ def worth(repair: Repair) -> float:
     """Return the score of the repair's edit, reduced if the edit removes behaviour, and by the size of the edit."""
     scored = repair.proposed.scored
     cost = DEAR if scored.site.at_import else 0.0  # undo this penalty: the cost of judging is no evidence
-    return scored.score + cost - SHORTCUT * scored.operator.shortcut - 0.02 * _size(repair)
-
-
-def _size(repair: Repair) -> int:
-    """Return the number of characters that are removed or inserted, in whole tokens and without parentheses."""
-    return sum(len("".join((*old, *new))) for old, new in _changes(repair))
+    characters = sum(len("".join((*old, *new))) for old, new in _changes(repair))  # whole tokens, without parentheses
+    return scored.score + cost - SHORTCUT * scored.operator.shortcut - 0.02 * characters
 
 
 def _changes(repair: Repair) -> Iterator[tuple[list[str], list[str]]]:

@@ -164,7 +164,9 @@ class Index:
         if isinstance(node, ast.Attribute):
             self._attribute(node)
         elif isinstance(node, ast.Call):
-            self._call(node)
+            self.calls[last_name(node.func)].append(node)
+            if len(node.args) == 1 and (name := dotted(node.func)):
+                self.one_argument.add(name)
         elif isinstance(node, ast.Subscript):
             self.slices.append((dotted(node.value), self.module.code(node.slice), function))
         for decorator in getattr(node, "decorator_list", []):
@@ -204,12 +206,6 @@ class Index:
             if called and isinstance(parent, ast.Call) and not parent.args:
                 self.attributes[base]["bare"].add(node.attr)
             self.chains.add(f"{base}.{node.attr}")
-
-    def _call(self, node: ast.Call) -> None:
-        name = dotted(node.func)
-        self.calls[last_name(node.func)].append(node)
-        if len(node.args) == 1 and name:
-            self.one_argument.add(name)
 
     def _word(self, node: ast.AST) -> None:
         match node:

@@ -169,14 +169,12 @@ class Site:
             elif isinstance(node, ast.comprehension):
                 found.update(dict.fromkeys(node.ifs))
             elif isinstance(node, ast.Return | ast.Assign | ast.AnnAssign | ast.keyword) and node.value is not None:
-                found.update({node.value: None} if self._truth(node.value) else {})
+                truth = self.kinds.of(node.value) == "bool" or isinstance(node.value, ast.BoolOp)
+                found.update({node.value: None} if truth else {})
         for test in list(found):
             if isinstance(test, ast.BoolOp):
                 found.update(dict.fromkeys(test.values))
         return tuple(found)
-
-    def _truth(self, node: ast.expr) -> bool:
-        return self.kinds.of(node) == "bool" or isinstance(node, ast.BoolOp)
 
     @cached_property
     def loop_names(self) -> frozenset[str]:

@@ -324,7 +324,11 @@ def _by_statement(evidence: FeatureInput) -> Callable[[FeatureInput, Iterable[as
 
     def yield_weights(_: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
         for stmt in stmts:
-            value = SIZE * math.log2(1 + min(MOST_PLACES, _places(stmt)))
+            places = sum(
+                isinstance(node, PLACES) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+                for node in own_nodes(stmt)
+            )
+            value = SIZE * math.log2(1 + min(MOST_PLACES, places))
             value += NONE * none * any(_writes_none(node) for node in own_nodes(stmt))
             value += TEXT * any(_occurs_in(node, whole) for node in own_nodes(stmt))
             value += KIND * any(last_name(node) in kinds for node in own_nodes(stmt))
@@ -374,13 +378,6 @@ def one_way(evidence: FeatureInput, stmts: Iterable[ast.stmt]) -> Weighted:
                 yield stmt, ONE_WAY
         elif isinstance(stmt, ast.While | ast.For | ast.AsyncFor) and stmt.body[0] not in evidence.ran:
             yield stmt, NEVER
-
-
-def _places(stmt: ast.stmt) -> int:
-    return sum(
-        isinstance(node, PLACES) or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-        for node in own_nodes(stmt)
-    )
 
 
 def _writes_none(node: ast.AST) -> bool:

@@ -227,18 +227,18 @@ class Kinds:
             case ast.AnnAssign(target=target, annotation=annotation):
                 self._put(target, annotated(annotation))
             case ast.FunctionDef(args=parameters) | ast.AsyncFunctionDef(args=parameters):
-                self._from_defaults(parameters)
-
-    def _from_defaults(self, parameters: ast.arguments) -> None:
-        names = [parameter.arg for parameter in (*parameters.posonlyargs, *parameters.args)]
-        for name, default in zip(reversed(names), reversed(parameters.defaults), strict=False):
-            self._learn(name, self.of(default))
+                names = [parameter.arg for parameter in (*parameters.posonlyargs, *parameters.args)]
+                for name, default in zip(reversed(names), reversed(parameters.defaults), strict=False):
+                    self._learn(name, self.of(default))
 
     def _from_handling(self, node: ast.AST) -> None:
         """Infer kinds from weak evidence: comparisons, arithmetic with a number, calls like `len`, slices."""
         match node:
-            case ast.Compare(comparators=[_]):
-                self._compared(node)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                if not isinstance(op, ast.In | ast.NotIn | ast.Is | ast.IsNot):
+                    for one, other in ((left, right), (right, left)):
+                        if self.of(other) in ("int", "str"):
+                            self._put(one, self.of(other))
             case ast.BinOp(left=left, op=ast.Sub() | ast.Div() | ast.FloorDiv(), right=right):
                 self._reckoned(left, right)
                 self._reckoned(right, left)
@@ -252,13 +252,6 @@ class Kinds:
     def _reckoned(self, one: ast.AST, other: ast.AST) -> None:
         if self.of(other) in NUMBERS:
             self._put(one, "int")
-
-    def _compared(self, node: ast.Compare) -> None:
-        if isinstance(node.ops[0], ast.In | ast.NotIn | ast.Is | ast.IsNot):
-            return
-        for one, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
-            if self.of(other) in ("int", "str"):
-                self._put(one, self.of(other))
 
     def _from_binding(self, node: ast.AST) -> None:
         if isinstance(node, ast.Assign):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -194,23 +195,14 @@ def filters(site: Site) -> Iterator[Edit]:
     """Add or remove a filter of a comprehension."""
     for node in site.nodes:
         if isinstance(node, Comprehension):
-            yield from _filter_added(site, node.generators[-1])
-            yield from _filter_removed(site, node.generators[-1])
-
-
-def _filter_added(site: Site, last: ast.comprehension) -> Iterator[Edit]:
-    at = site.module.end(last.ifs[-1] if last.ifs else last.iter)
-    inner = set(names_of(last.target))
-    for atom, weight in atoms(site).items():
-        if any(name in atom for name in inner):
-            yield Edit((Replacement(at, at, f" if {atom}"),), weight)
-
-
-def _filter_removed(site: Site, last: ast.comprehension) -> Iterator[Edit]:
-    before: ast.expr = last.iter
-    for test in last.ifs:
-        yield Edit((Replacement(site.module.end(before), site.module.end(test), ""),), 2.0)
-        before = test
+            last = node.generators[-1]
+            at = site.module.end(last.ifs[-1] if last.ifs else last.iter)
+            inner = set(names_of(last.target))
+            for atom, weight in atoms(site).items():
+                if any(name in atom for name in inner):
+                    yield Edit((Replacement(at, at, f" if {atom}"),), weight)
+            for before, test in itertools.pairwise((last.iter, *last.ifs)):
+                yield Edit((Replacement(site.module.end(before), site.module.end(test), ""),), 2.0)
 
 
 def ternary(site: Site) -> Iterator[Edit]:

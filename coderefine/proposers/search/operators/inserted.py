@@ -79,14 +79,8 @@ def _around(site: Site, text: str, weight: float) -> Iterator[Edit]:
         return
     if not text.startswith(LEAVING):
         yield from emit.insertion(site.module, site.stmt, text, weight=weight)
-    yield from _after(site, text, weight)
-
-
-def _after(site: Site, text: str, weight: float) -> Iterator[Edit]:
     last = site.siblings[-1] is site.stmt
-    if isinstance(site.stmt, JUMPS):
-        return
-    if last or not text.startswith(LEAVING):
+    if not isinstance(site.stmt, JUMPS) and (last or not text.startswith(LEAVING)):
         yield from emit.insertion(site.module, site.stmt, text, after=True, weight=weight * (1.0 if last else 0.5))
 
 
@@ -184,16 +178,12 @@ def _unchanged(tree: ast.AST, prefix: str) -> set[str]:
     arguments, a loop, `with` or unpacking. `prefix`: "" for all names, `self.` for attributes.
     """
     nodes = list(ast.walk(tree))
-    bound = [pair for node in nodes for pair in _bound(node)]
+    bound = [(dotted(target), node.value) for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
     times = Counter(name for name, _ in bound)
     read = {dotted(node) for node in nodes if isinstance(getattr(node, "ctx", None), ast.Load)}
     touched = set(itertools.chain.from_iterable(map(_touched, nodes)))
     empty = {name for name, value in bound if times[name] == 1 and is_empty(value)}
     return set(filter(re.compile(re.escape(prefix)).match, (empty & read) - touched))
-
-
-def _bound(node: ast.AST) -> list[tuple[str, ast.expr]]:
-    return [(dotted(target), node.value) for target in node.targets] if isinstance(node, ast.Assign) else []
 
 
 def _touched(node: ast.AST) -> Iterator[str]:

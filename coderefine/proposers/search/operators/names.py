@@ -378,8 +378,9 @@ def attribute_options(site: Site, node: ast.Attribute, *, called: bool) -> dict[
         if node.attr in group:
             options |= dict.fromkeys(group, 4.0)
     methods = site.world.classes.methods if called else ()
+    used = site.module.index.attributes.get(dotted(node.value), {}).get("called" if called else "read", set())
     rows = (
-        (sorted(_used_on(site, dotted(node.value), called=called)), 1.0, 2.0),
+        (sorted(used), 1.0, 2.0),
         (_of_like_objects(site, node, called=called), 0.7, 1.4),
         (methods if node.attr in methods else (), 0.6, 1.0),
         (_of_library(site, node, called=called), 0.5, 1.0),
@@ -412,10 +413,6 @@ def _of_own_class(site: Site, node: ast.Attribute, *, called: bool) -> dict[str,
     if not called and node.attr in site.local.methods:  # it may be a callback
         pool = (*pool, *site.local.methods)
     return {name: 1.0 + 2.0 * likeness(node.attr, name) for name in pool if not name.startswith("__") or called}
-
-
-def _used_on(site: Site, base: str, *, called: bool) -> set[str]:
-    return site.module.index.attributes.get(base, {}).get("called" if called else "read", set())
 
 
 def _of_like_objects(site: Site, node: ast.Attribute, *, called: bool) -> Iterator[str]:
