@@ -20,6 +20,7 @@ from coderefine.judge.test_literals import test_literals
 from coderefine.judge.violations import new_violations
 from coderefine.judge.weakened_tests import Helpers, changed_examples, no_helpers, weakened
 from coderefine.project.protection import NAMES
+from coderefine.source import decode
 
 Reason = Callable[[str], "str | None"]
 
@@ -161,6 +162,14 @@ def _readable(case: _Case) -> Iterator[str]:
             yield f"{change.path} is not text that can be decoded"
         elif change.after is not None and change.new_text is None:
             yield f"the new {change.path} is not text in its own encoding"
+        elif change.python and (found := _encoding(change.after)) not in ("", _encoding(change.before)):
+            yield f"the new {change.path} is encoded in {found}, which linters do not read"
+
+
+def _encoding(data: bytes | None) -> str:
+    """Return the encoding of a file of Python; "" if it is UTF-8, or if there is none."""
+    source = decode(data)
+    return "" if source is None or source.encoding.startswith("utf-8") else source.encoding
 
 
 def _nothing_new(case: _Case) -> Iterator[str]:

@@ -83,10 +83,13 @@ def users(text: str, symbols: Sequence[MissingSymbol], *, collected: bool = True
 
 def _with_callers(found: Sequence[Definition], parts: Iterable[Definition]) -> list[Definition]:
     """Return `found`, and those `parts` that use one of them, directly or indirectly."""
-    names, chosen = {item: _names(item) for item in parts}, [*found]
+    chosen, known = [*found], {*found}
+    left = {item: _names(item) for item in parts if item not in known}
     for item in chosen:
         called = _called(item)
-        chosen += [other for other in names if called in names[other] and other not in chosen]
+        more = [other for other, names in left.items() if called in names]
+        left = {other: names for other, names in left.items() if other not in more} if more else left
+        chosen += more
     return chosen
 
 

@@ -18,15 +18,16 @@ BARE_END = re.compile(r"^ *>{5,9} *$")
 FENCE = re.compile(r"^ *(`{3,}|~{3,})(.*)$")
 
 NO_REPAIR = re.compile(
-    r"^\W*(?:NO[ _]REPAIR\b|(?i:no[ _]repair)(?=[*_`]*(?::| ?[–—]| -)))[\s*_`:.–—-]*(.*(?:\n(?!\s*\n).*)*)",
+    r"^\W*(?:NO[ _]REPAIR\b(?!\s*=)|(?i:no[ _]repair)(?=[*_`]*(?::| ?[–—]| -)))[\s*_`:.–—-]*(.*(?:\n(?!\s*\n).*)*)",
     re.MULTILINE,
 )
-NEED = re.compile(r"^[-*>\s`]*(?:NEED|[Nn]eed(?=[*:]*\s+\S*\w[:/.]\w))[*:]*\s+(\S.*)$", re.MULTILINE)
+NEED = re.compile(r"^[-*>\s`]*(?:NEED|[Nn]eed(?=[*:]*\s+\S*(?:\w[:/]\w|\w\.py\b)))[*:]*\s+(\S.*)$", re.MULTILINE)
 """Matches a request for code; in lower case only before a path, because a sentence may begin with "need"."""
-APART = re.compile(r"[,;]\s+|\s+and\s+|,\s*$")
+APART = re.compile(r"[,;]\s+(?:and\s+)?|\s+and\s+|,\s*$")
 """Matches what separates several requests in one line."""
-EXTRA = re.compile(r"(?:^|(?<=:))(?:(?:async )?def|class) |(?<=\S)\s+\(.*\)$")
-"""Matches words before and after the name in a request."""
+EXTRA = re.compile(r"(?:^|(?<=:))(?:(?:async )?def|class) ")
+"""Matches words before the name in a request."""
+REMARK = re.compile(r"(?<=\S)\s+\([^()]*\)")
 MENTIONED = re.compile(
     r"`([\w./]+(?:\(\))?)`|\b([\w/]+\.\w{1,4})\b(?!\()|\b(\w+)\(\)|\b([A-Za-z]\w*_\w+)\b"
     r"|\b(?:function|method|class|module|constant|definition of) (?:called |named )?(\w+)"
@@ -136,7 +137,7 @@ def refused(text: str) -> str | None:
 
 def needs(text: str) -> tuple[tuple[str, str], ...]:
     """Return (path, symbol) of each `NEED path:symbol` in a reply without edits; one of the two may be empty."""
-    parts = (part for line in NEED.findall(_without_edits(text)) for part in APART.split(line) if part)
+    parts = (part for line in NEED.findall(_without_edits(text)) for part in APART.split(REMARK.sub("", line)) if part)
     return tuple(dict.fromkeys(map(_need, parts)))
 
 

@@ -31,6 +31,7 @@ FILES = [
     Deed("broken-new", {}, {"app/new.py": "def f(:\n"}, "does not parse"),
     Deed("binary", SUM, b"\0\1", "not text"),
     Deed("undecodable", b"x = '\xff'\n", b"x = '\xfe'\n", "decoded"),
+    Deed("other-encoding", "x = 1\n", "# coding: latin-1\nx = 'ü'\n".encode("latin-1"), "which linters do not read"),
     Deed("wrong-encoding", "# coding: ascii\nx = 1\n", "# coding: ascii\nx = 'ü'\n", "own encoding"),
     Deed("huge", SUM, GOOD + "".join(f"x{n} = {n}\n" for n in range(2500)), "no repair is that long"),
     Deed("long-line", SUM, GOOD + f"x = '{'a' * 3_000_000}'\n", "bytes long"),

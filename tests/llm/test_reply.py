@@ -154,6 +154,9 @@ def test_a_tag_in_a_refusal_does_not_remove_it() -> None:
         ("Need a.py:f", [("a.py", "f")]),
         ("need to see the table first", []),
         ("NEED a.py:expand", [("a.py", "expand")]),
+        ("NEED a.py:f (lines 3, 9)", [("a.py", "f")]),
+        ("NEED a.py:f, and a.py:g", [("a.py", "f"), ("a.py", "g")]),
+        ("Need e.g. the definition of total", []),
     ],
 )
 def test_a_request_for_code_is_understood_however_it_is_written(line: str, parts: list[tuple[str, str]]) -> None:
@@ -169,7 +172,9 @@ def test_a_refusal_is_understood_however_it_is_written(word: str) -> None:
     assert refused(word.format("they disagree.")) == "they disagree."
 
 
-@pytest.mark.parametrize("text", ["No repair is needed in b.py.", "No repair-shop can help.", "There is no repair: x"])
+@pytest.mark.parametrize(
+    "text", ["No repair is needed in b.py.", "No repair-shop can help.", "There is no repair: x", "NO_REPAIR = 3"]
+)
 def test_a_sentence_about_repairs_is_no_refusal(text: str) -> None:
     assert refused(text) is None
 

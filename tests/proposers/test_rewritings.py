@@ -555,6 +555,10 @@ CASES: Table = {
         ("def f(a):\n    b = -1\n    return a\n", "def f(a):\n    return a\n"),
         ("def f():\n    lock = acquire()\n    return g()\n", None),
         ("def f(a):\n    b = a.b\n    return a\n", None),
+        (
+            "def f():\n    try:\n        a = unicode\n    except NameError:\n        return False\n    return True\n",
+            None,
+        ),
         ("def f():\n    with g() as a:\n        h()\n", None),
     ],
     "G001": [
@@ -768,6 +772,12 @@ CASES: Table = {
         ("def f():\n    try:\n        return g()\n    except A:\n        # why\n        raise\n", None),
     ],
     "TRY300": [
+        ("def f():\n    try:\n        g()\n        return unicode\n    except NameError:\n        return str\n", None),
+        (
+            "A = 1\n\n\ndef f():\n    try:\n        g()\n        return A\n    except KeyError:\n        return 1\n",
+            "A = 1\n\n\ndef f():\n    try:\n        g()\n    except KeyError:\n        return 1\n"
+            "    else:\n        return A\n",
+        ),
         (
             "def f():\n    try:\n        x = g()\n        return x  # it\n    except A:\n"
             "        return 1\n    finally:\n        h()\n",

@@ -612,6 +612,11 @@ def test_a_program_with_its_own_environment_or_that_is_killed_is_covered(cold: C
     files = {
         "prog.py": "import sys\nprint(1, flush=True)\nsys.stdin.read()\n",
         "test_x.py": "import os\nimport subprocess\nimport sys\ndef test_1():\n"
+        f"    if {environ}:\n"
+        "        text = 'import os; print(sorted(os.environ), os.environ.get(\"PYTHONPATH\"))'\n"
+        "        show = [sys.executable, '-c', text]\n"
+        f"        shown = subprocess.run(show, env={environ}, capture_output=True, text=True).stdout\n"
+        "        assert 'CODEREFINE_' not in shown and shown.endswith('src\\n')\n"
         "    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE}\n"
         f"    with subprocess.Popen([sys.executable, 'prog.py'], env={environ}, **pipes) as it:\n"
         "        assert it.stdout.readline() == b'1\\n'\n"

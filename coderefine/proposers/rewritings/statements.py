@@ -6,6 +6,7 @@ The arguments of log calls are passed separately, so that they are formatted onl
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from coderefine.proposers.rewritings.code import (
     sure,
     uses,
 )
+from coderefine.source import Definition, bindings
 
 USUAL = ("error", "err", "exc")
 """Names for a caught exception."""
@@ -73,7 +75,7 @@ def move_return_to_else(code: Code, at: Diagnostic) -> Edits:
     # Other values, and names that may be unbound, may raise exceptions, which are caught here.
     sure(found.value is None or plain(found.value))
     flow = Flow(code.function(found))
-    sure(flow.known, names(found) & flow.locals <= flow.bound.get(found, frozenset()))
+    sure(flow.known, names(found) <= flow.bound.get(found, frozenset()) | (_of_module(code) - flow.locals))
     first, after = found.lineno, (found.end_lineno or 0) + 1
     last, margin = parent.handlers[-1].end_lineno or 0, code.indent(parent)
     sure(not code.commented(code.line_start(after), code.start(parent.handlers[0])))
@@ -83,6 +85,13 @@ def move_return_to_else(code: Code, at: Diagnostic) -> Edits:
         code.edit(code.line_start(first), code.line_start(after), ""),
         code.edit(code.line_start(last + 1), code.line_start(last + 1), f"{margin}else:\n{lines}"),
     )
+
+
+def _of_module(code: Code) -> set[str]:
+    """Return the built-in names, and those that a simple statement of the module surely binds."""
+    simple = (one for one in code.tree.body if isinstance(one, ast.Import | ast.ImportFrom | ast.Assign | Definition))
+    parts = (part for one in simple for part in (one, *getattr(one, "names", ()), *getattr(one, "targets", ())))
+    return {name for part in parts for name in bindings(part)} | {*dir(builtins)}
 
 
 def remove_useless_try(code: Code, at: Diagnostic) -> Edits:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from coderefine.lint import Diagnostic, apply
-from coderefine.proposers.rewritings.code import Code, Edits, expect, plain, sure, uses
+from coderefine.proposers.rewritings.code import Code, Edits, expect, names, plain, sure, uses
 from coderefine.source import Function
 
 SIMPLE = ("bool", "float", "int", "str")
@@ -59,10 +59,11 @@ def format_values(code: Code, at: Diagnostic) -> Edits:
 def remove_unused(code: Code, at: Diagnostic) -> Edits:
     """F841: `except A as b:` → `except A:`; `b = 1` is removed.
 
-    Other values may raise an exception, or be destroyed earlier.
+    Other values may raise an exception, as names that are not bound do, or be destroyed earlier.
     """
     caught = any(isinstance(one, ast.ExceptHandler) and one.lineno == at.first for one in code.nodes)
-    sure(caught or plain(code.parent(code.find(at, ast.Name), ast.Assign).value))
+    value = None if caught else code.parent(code.find(at, ast.Name), ast.Assign).value
+    sure(value is None or (plain(value) and not names(value)))
     return _fixed(at)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from coderefine.core import Case, Coverage, Frame, Steps
+from coderefine.core import Case, Coverage, Frame, Steps, function_name
 from coderefine.proposers.search.past import qualified_name
 from coderefine.proposers.search.spectrum import Spectrum, spectrum_of
 from coderefine.proposers.search.suspiciousness_features import FeatureInput, odds, unreached
@@ -194,11 +194,11 @@ def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str,
         module = read.get(case.path)
         if module is None:
             continue
-        name = qualified_name(case.id)
-        for stmt in module.statements:
-            if isinstance(stmt, Function) and module.qualified_name(stmt) == name:
-                body = stmt.body[1:] if has_docstring(stmt) else stmt.body
-                found[case.id] = module.text[module.line_start(first_line(body[0])) : module.end(stmt)] if body else ""
+        same = [one for one in module.statements if isinstance(one, Function) and one.name == function_name(case.id)]
+        own = [one for one in same if module.qualified_name(one) == qualified_name(case.id)]
+        for stmt in own or same:  # a base class may define the test
+            body = stmt.body[1:] if has_docstring(stmt) else stmt.body
+            found[case.id] = module.text[module.line_start(first_line(body[0])) : module.end(stmt)] if body else ""
     return found
 
 

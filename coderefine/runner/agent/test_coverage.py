@@ -472,7 +472,7 @@ class LineRecorder:
 # -- Python programs that tests start ---------------------------------------------------------------------
 
 
-FOLDER, TOP = "CODEREFINE_FOLLOW", "CODEREFINE_TOP"
+FOLDER, TOP, ORIGINAL = "CODEREFINE_FOLLOW", "CODEREFINE_TOP", "CODEREFINE_PYTHONPATH"
 """Environment variables: folder for the records, and root of the repository."""
 HITS = "hits"
 """File in this folder to which the programs append their hits, one Row in a line."""
@@ -499,7 +499,7 @@ def follow_programs(folder: str, top: str) -> None:
     @functools.wraps(start)
     def followed(*arguments: Any, **options: Any) -> None:
         if (environ := options.get("env")) is not None:
-            options["env"] = {**environ, **added(environ)}
+            options["env"] = {**environ, **added(environ), ORIGINAL: os.fsdecode(environ.get("PYTHONPATH", ""))}
         start(*arguments, **options)
 
     os.environ.update(added(os.environ))
@@ -512,7 +512,9 @@ def collect_followed(folder: str) -> Iterator[Row]:
     with contextlib.suppress(OSError):  # no program was started
         os.replace(path, f"{path}.read")
         with open(f"{path}.read", encoding="utf-8") as stream:
-            yield from map(json.loads, stream)
+            for line in stream:
+                with contextlib.suppress(ValueError):  # the program was killed, or the disk is full
+                    yield json.loads(line)
 
 
 def record_program() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from coderefine.core import Case, Failure, Frame, Status, Step
 from coderefine.proposers.search.localise import suspects
+from coderefine.proposers.search.localise import test_sources as sources_of
 from coderefine.proposers.search.spectrum import makers
 from coderefine.proposers.search.suspiciousness_features import differing
 from coderefine.proposers.search.syntax import Module
@@ -321,3 +322,12 @@ def test_a_loop_that_no_test_enters() -> None:
     )
     every = dict.fromkeys("abcd", lines(2, 3, 4, 6))
     assert ranked({"m.py": module}, every, [case(name) for name in "abcd"])[0] == 4
+
+
+@pytest.mark.parametrize(("name", "text"), [("A::test_x", "1"), ("B::test_x", "2"), ("C::test_x", "2")])
+def test_the_text_of_a_test_is_that_of_its_class_or_of_a_base_class(name: str, text: str) -> None:
+    """Of two tests with one name, the first was shown with the text of the second."""
+    tests = "class A:\n    def test_x(self):\n        assert 1\n\n\nclass B:\n    def test_x(self):\n        assert 2\n"
+    read = {"t.py": module_of(f"{tests}\n\nclass C(B):\n    pass\n", "t.py")}
+    found = sources_of([Case(f"t.py::{name}", Status.FAILED, path="t.py")], read)
+    assert found[f"t.py::{name}"].strip() == f"assert {text}"

@@ -15,6 +15,12 @@ if "CODEREFINE_FOLLOW" in os.environ:
     sys.modules[_package.__name__] = _package
     with contextlib.suppress(Exception):  # the program must run as it would have without us
         __import__("_coderefine_agent.test_coverage", fromlist=["record_program"]).record_program()
+_paths = os.environ.pop("CODEREFINE_PYTHONPATH", None)
+if _paths is not None:  # a test chose the whole environment, and may check it
+    for _name in ("CODEREFINE_FOLLOW", "CODEREFINE_TOP", "PYTHONPATH"):
+        os.environ.pop(_name, None)
+    if _paths:
+        os.environ["PYTHONPATH"] = _paths
 _this = sys.modules.pop("sitecustomize")
 try:
     __import__("sitecustomize")
