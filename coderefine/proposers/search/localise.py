@@ -194,12 +194,16 @@ def test_sources(cases: Iterable[Case], read: Mapping[str, Module]) -> dict[str,
         module = read.get(case.path)
         if module is None:
             continue
-        same = [one for one in module.statements if isinstance(one, Function) and one.name == function_name(case.id)]
-        own = [one for one in same if module.qualified_name(one) == qualified_name(case.id)]
-        for stmt in own or same:  # a base class may define the test
+        for stmt in _functions(module, case):
             body = stmt.body[1:] if has_docstring(stmt) else stmt.body
             found[case.id] = module.text[module.line_start(first_line(body[0])) : module.end(stmt)] if body else ""
     return found
+
+
+def _functions(module: Module, case: Case) -> list[Function]:
+    """Return the functions of a test: those of its class, else those of its name, because a base class may have it."""
+    same = [one for one in module.statements if isinstance(one, Function) and one.name == function_name(case.id)]
+    return [one for one in same if module.qualified_name(one) == qualified_name(case.id)] or same
 
 
 AT_IMPORT = 0.6
