@@ -160,6 +160,9 @@ ASKED = (
     "thing is not None and thing in self.cents",
     "-thing in self.cents",
     "self[thing]",
+    "0 <= thing < self.cents",
+    "0 <= thing <= 255",
+    "thing >= 0",
 )
 
 
@@ -171,11 +174,31 @@ def test_a_membership_that_does_not_look_at_the_object_is_refused(how: str) -> N
     refused(Deed(how, "", check, "makes every Money answer __instancecheck__ alike"))
 
 
-@pytest.mark.parametrize("how", few(ASKED, ASKED[0]))
+@pytest.mark.parametrize("how", few(ASKED, ASKED[0], "thing >= 0"))
 def test_a_membership_that_looks_at_the_object_is_allowed(how: str) -> None:
     new = BASKET.replace("thing in self.cents", how)
     passed(Deed(how, BASKET, new))
     passed(Deed(how, "", new.replace("Money:", "Money(type):").replace("__contains__", "__instancecheck__")))
+
+
+STUBS = (
+    "(Protocol):\n    def __contains__(self, thing: object) -> bool: ...",
+    "(Protocol[T]):\n    def __contains__(self, thing):\n        'Return whether this holds `thing`.'\n        pass",
+    "(ABC):\n    @abstractmethod\n    def __contains__(self, thing):\n        'Return whether this holds `thing`.'",
+    ":\n    def __contains__(self, thing):\n        raise NotImplementedError",
+    ":\n    def __contains__(self, thing):\n        'Raise an error.'\n        raise TypeError('no membership')",
+)
+
+
+@pytest.mark.parametrize("stub", few(STUBS, STUBS[0], STUBS[3]))
+def test_a_membership_without_an_answer_is_allowed(stub: str) -> None:
+    passed(Deed("stub", "", f"class Basket{stub}\n"))
+
+
+def test_a_membership_that_answers_nothing_is_refused() -> None:
+    for body in ("...", "self.cents", "if not self.cents:\n            raise KeyError"):
+        new = f"{HEAD}    def __contains__(self, thing):\n        {body}\n"
+        refused(Deed("nothing", BASKET, new, "makes every Money answer __contains__ alike"))
 
 
 HOLLOW = (
