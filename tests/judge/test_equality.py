@@ -214,6 +214,18 @@ HOLLOW = (
     "self.cents[0] == o.cents[0]",
     "self.currency.lower() == o.currency.lower()",
     "same(self.cents, o.cents)",
+    "abs(self.cents - o.cents) < 100 * self.scale",
+    "abs(self.cents - o.cents) < self.cents",
+    "abs(self.cents - o.cents) < (not 0)",
+    "-100 < self.cents - o.cents < 1e-9",
+    "self.cents - o.cents == 1",
+    "self.cents - self.cents == 0",
+    "self.cents[:1] == o.cents[:1]",
+    "round(self.cents, 1) == round(o.cents, 1)",
+    "all(self.cents[k] == o.cents[k] for k in [0])",
+    "all(self.cents[k] == o.cents[k] for k in range(1))",
+    "self is o",
+    "(self.cents is None) is (o.cents is None)",
 )
 COMPLETE = (
     "abs(self.cents - o.cents) < 1e-9",
@@ -226,6 +238,19 @@ COMPLETE = (
     "all(getattr(self, name) == getattr(o, name) for name in ('cents', 'currency'))",
     "vars(self) == vars(o)",
     "super().__eq__(o)",
+    "abs(self.cents - o.cents) < 1e-9 * max(abs(self.cents), abs(o.cents))",
+    "abs(self.cents - o.cents) <= EPS",
+    "abs(self.cents - o.cents) < self.tol",
+    "abs(self.cents - o.cents) < 0.005",
+    "np.abs(self.cents - o.cents) < 1e-9",
+    "-1e-9 < self.cents - o.cents < 1e-9",
+    "-EPS <= self.cents - o.cents <= EPS",
+    "self.cents - o.cents == 0",
+    "self.cents[:] == o.cents[:]",
+    "round(self.cents, 9) == round(o.cents, 9)",
+    "all(self.cents[k] == o.cents[k] for k in KEYS)",
+    "all(self.cents[k] == o.cents[k] for k in range(len(self.cents)))",
+    "self.cents is o.cents",
 )
 SAME = "\n\ndef same(one, other):\n    return (one is None) == (other is None)\n"
 
@@ -236,12 +261,19 @@ def test_an_equality_hollowed_out_is_refused(how: str) -> None:
     refused(Deed(how, WITH, hollow, "no longer compares cents in Money.__eq__"))
 
 
+def test_a_large_tolerance_is_refused_whatever_its_name() -> None:
+    for start, limit in (("EPS = 100\n", "EPS"), ("", "self.TOL")):
+        new = equal(f"return abs(self.cents - o.cents) < {limit} and self.currency == o.currency", "", "TOL = 100")
+        new = start + new.replace("        TOL", "    TOL")
+        refused(Deed(limit, WITH, new, "no longer compares cents in Money.__eq__"))
+
+
 def test_an_equality_of_lengths_is_refused() -> None:
     old, new = equal("return tuple(self) == tuple(o)"), equal("return len(tuple(self)) == len(tuple(o))")
     refused(Deed("lengths", old, new, "no longer compares its objects in Money.__eq__"))
 
 
-@pytest.mark.parametrize("how", few(COMPLETE, *COMPLETE[:2]))
+@pytest.mark.parametrize("how", few(COMPLETE, *COMPLETE[:2], COMPLETE[-11], COMPLETE[-6]))
 def test_an_equality_that_still_compares_all_is_allowed(how: str) -> None:
     passed(Deed(how, WITH, equal(f"return {how} and self.currency == o.currency")))
 
