@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,8 +16,10 @@ REVERSIBLE = ast.Add | ast.Sub | ast.Mult | ast.Div
 """Operators that keep different values different, if the other operand is constant and not 0."""
 PARTIAL = name_set("abs all any bool callable hasattr hash id isinstance issubclass len max min print round sum type")
 """Functions whose result is the same for many different arguments."""
-TOLERANCE = 0.001
+TOLERANCE = 0.005
 """Maximum difference of numbers that still count as equal: rounding errors are smaller, wrong results larger."""
+TOLERANCES = re.compile(r"tol|eps|delta|precision", re.IGNORECASE)
+"""Names of tolerances."""
 
 
 def compared(function: Function, names: Names, blind: Mapping[str, bool]) -> frozenset[str]:
@@ -25,16 +28,25 @@ def compared(function: Function, names: Names, blind: Mapping[str, bool]) -> fro
     `names`: expressions by name. `blind`: for each function of the module, by name, whether it ignores its arguments.
     """
     names = {**names, **constants(ast.Module(function.body, []))}
-    return _Comparison(positional(function)[:2], names, blind).of(function)
+    return _Comparison(positional(function)[:2], names, blind, frozenset(_keys(function))).of(function)
+
+
+def _keys(function: Function) -> Iterator[str]:
+    """Yield the subscripts that read a whole object: `:`, and variables of loops, but not of `for k in [0]`."""
+    yield ":"
+    for node in ast.walk(function):
+        if isinstance(node, ast.For | ast.comprehension) and {*map(last_name, ast.walk(node.iter))} - {"", "range"}:
+            yield last_name(node.target)
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """A comparison method. `objects`: the names of the two objects; for the others see `compared`."""
+    """A comparison method. `objects`: the names of the two objects. `keys`: see `_keys`. For others see `compared`."""
 
     objects: Sequence[str]
     names: Names
     blind: Mapping[str, bool]
+    keys: frozenset[str]
 
     def of(self, function: Function) -> frozenset[str]:
         operators = EQUAL if function.name in ("__eq__", "__ne__") else ORDERED
@@ -45,15 +57,39 @@ class _Comparison:
         """Return the expressions that `node` compares, or passes to a function that may compare them."""
         match node:
             case ast.Compare(
-                left=ast.Call(func=ast.Name(id="abs"), args=[ast.BinOp(op=ast.Sub()) as difference]),
-                ops=[ast.Lt() | ast.LtE()],
-                comparators=[limit],
+                left=ast.Attribute(attr=name) as left, ops=[ast.Is()], comparators=[ast.Attribute() as right]
             ):
-                return [difference] if self._is_tolerance(limit) else []
+                return [left, right] if operators is EQUAL and not name.startswith("__") else []
             case ast.Compare(left=left, ops=ops, comparators=others) if all(isinstance(op, operators) for op in ops):
-                return [] if any(isinstance(side, ast.Constant) for side in (left, *others)) else [left, *others]
+                constant = any(isinstance(side, ast.Constant) for side in (left, *others))
+                return self._difference(node, operators) if constant else [left, *others]
+            case ast.Compare():
+                return self._difference(node, operators)
             case ast.Call():
                 return self._given(node)
+        return []
+
+    def _difference(self, node: ast.Compare, operators: tuple[type[ast.cmpop], ...]) -> Sequence[ast.expr]:
+        """Return the difference `a - b` that `node` compares with 0, or with a tolerance, in a list; [] for none."""
+        limits: list[ast.expr] = []
+        match node:
+            case ast.Compare(
+                left=ast.Call(func=called, args=[difference]), ops=[ast.Lt() | ast.LtE()], comparators=[high]
+            ) if last_name(called) in ("abs", "fabs"):
+                limits = [high]
+            case ast.Compare(
+                left=low, ops=[ast.Lt() | ast.LtE(), ast.Lt() | ast.LtE()], comparators=[difference, high]
+            ):
+                limits = [low, high]
+            case ast.Compare(left=difference, ops=[op], comparators=[ast.Constant(value=0)]) if isinstance(
+                op, operators
+            ):
+                pass
+            case _:
+                return []
+        match difference:
+            case ast.BinOp(left=left, op=ast.Sub(), right=right) if ast.dump(left) != ast.dump(right):
+                return [difference] if all(map(self._is_tolerance, limits)) else []
         return []
 
     def _given(self, node: ast.Call) -> Sequence[ast.expr]:
@@ -65,11 +101,20 @@ class _Comparison:
         return given if compares and not self.blind.get(name, name in PARTIAL) else []
 
     def _is_tolerance(self, limit: ast.expr) -> bool:
+        """Return whether `limit` is a small number, an unknown value with the name of a tolerance, or a multiple."""
+        known = ast.Name(limit.attr) if isinstance(limit, ast.Attribute) else limit
         try:
-            value = fold(limit, self.names)
+            value = fold(known, self.names)
         except NotLiteralError:
-            return False
-        return isinstance(value, int | float) and value <= TOLERANCE
+            pass
+        else:
+            return isinstance(value, int | float) and abs(value) <= TOLERANCE
+        match limit:
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self._is_tolerance(operand)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return self._is_tolerance(left) or self._is_tolerance(right)
+        return bool(TOLERANCES.search(last_name(limit)))
 
     def _whole(self, node: ast.AST, names: Names) -> Iterator[str]:
         """Yield the attributes and objects on whose complete value the value of `node` depends."""
@@ -82,6 +127,8 @@ class _Comparison:
                 yield from self._whole(names[name], {one: names[one] for one in names if one != name})
             case ast.Call(func=ast.Name(id="super")):
                 yield from self.objects
+            case ast.Subscript(value=value, slice=key) if ast.unparse(key) in self.keys:
+                yield from self._whole(value, names)
             case _:
                 yield from (found for part in _parts(node) for found in self._whole(part, names))
 
@@ -91,6 +138,8 @@ def _parts(node: ast.AST) -> Iterable[ast.AST]:
     match node:
         case ast.Compare() | ast.UnaryOp(op=ast.Not()):
             return []
+        case ast.Call(func=ast.Name(id="round"), args=[value, ast.Constant(value=int(places))]) if places >= 3:
+            return [value]
         case ast.Call(func=called) if last_name(called) in PARTIAL:
             return []
         case ast.Call(func=ast.Attribute(value=owner), args=args):
@@ -98,6 +147,10 @@ def _parts(node: ast.AST) -> Iterable[ast.AST]:
         case ast.Subscript(slice=key):
             return [key]
         case ast.BinOp(left=left, op=operator, right=right):
-            zero = any(isinstance(side, ast.Constant) and not side.value for side in (left, right))
+            zero = any(map(_is_zero, (left, right)))
             return [left, right] if isinstance(operator, REVERSIBLE) and not zero else []
     return ast.iter_child_nodes(node)
+
+
+def _is_zero(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and not node.value

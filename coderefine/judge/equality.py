@@ -10,6 +10,7 @@ from copy import deepcopy
 from coderefine.judge.change import Change, FileVersion, bound, name_set, nodes, own_nodes, positional, statements
 from coderefine.judge.compared import compared
 from coderefine.judge.constant_folding import Names, NotLiteralError, constants, fold
+from coderefine.judge.removed_behavior import work
 from coderefine.judge.violations import Exemption, Violation
 from coderefine.source import Function, last_name
 
@@ -168,7 +169,18 @@ def _defined_blindly(function: Function, owner: ast.ClassDef) -> bool:
         return False
     both = function.name in BOTH
     half = _holds_state(owner) and not _reads_both(function) if both else not _examines(function)
-    return half or _is_constant(function)
+    return (half and not _is_stub(function, owner)) or _is_constant(function)
+
+
+def _is_stub(function: Function, owner: ast.ClassDef) -> bool:
+    """Return whether a method only raises an error, or is empty because it is abstract or in a protocol."""
+    match work(function):
+        case [ast.Raise()]:
+            return True
+        case [] | [ast.Pass()]:
+            words = " ".join(map(ast.unparse, (*owner.bases, *function.decorator_list)))
+            return "abstractmethod" in words or "Protocol" in words
+    return False
 
 
 def _bound_blindly(name: str, item: ast.stmt, own: Mapping[str, Function]) -> bool:
@@ -331,8 +343,9 @@ def _examines(function: Function) -> bool:
 
 def _asks_truth(node: ast.AST) -> bool:
     match node:
-        case ast.Compare(left=left, comparators=others):
-            return any(isinstance(side, ast.Constant) for side in (left, *others))
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            equal = all(isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot) for op in ops)
+            return equal and any(isinstance(side, ast.Constant) for side in (left, *others))
         case ast.Call(func=function):
             return last_name(function) in ("bool", "id")
         case ast.UnaryOp(op=operator):

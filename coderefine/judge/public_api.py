@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from coderefine.core import Finding
 from coderefine.judge.change import Change, bound, positional, statements
 from coderefine.judge.name_resolution import text
-from coderefine.source import Function, arguments
+from coderefine.source import Function, arguments, last_name
 
 TOP = re.compile(r"^(?:async\s+def|def|class)\s+([A-Za-z]\w*)", re.MULTILINE)
 RENAMES = re.compile(r"F401|F811|N8\d\d|A00\d|ARG\d+")
@@ -22,19 +22,20 @@ ARITY = re.compile(r"\(\) takes (\d+) positional arguments? but (\d+) (?:was|wer
 def removed(change: Change, findings: Sequence[Finding], tests: Sequence[str]) -> Iterator[str]:
     """Yield a reason for each public name that `change` removes.
 
-    Names are left out if a finding on the file requests the removal, or if a failing test asserts that an object does
-    not have the name. `tests`: source texts of the failing tests.
+    Names are left out if a finding on the file requests the removal, or if a failing test asserts that the module or
+    class does not have the name. `tests`: source texts of the failing tests.
     """
     if not change.python or change.new is None or change.before is None:
         return
-    allowed = _named(change.path, findings).union(*map(_absent, tests))
+    allowed = _named(change.path, findings)
     for name in sorted(_public(change, change.new)):
-        if allowed.isdisjoint((name, name.rpartition(".")[2])):
+        if not _unwanted(name, change.path, allowed, tests):
             yield f"removes {name} from {change.path}"
     if change.old is not None:
         was, now = _exported(change.old), _exported(change.new)
-        for name in sorted(filter(None, was - now - allowed)) if None not in now else ():
-            yield f"removes {name!r} from __all__ in {change.path}"
+        for name in sorted(filter(None, was - now)) if None not in now else ():
+            if not _unwanted(name, change.path, allowed, tests):
+                yield f"removes {name!r} from __all__ in {change.path}"
 
 
 def _named(path: str, findings: Sequence[Finding]) -> frozenset[str]:
@@ -50,9 +51,21 @@ def _named(path: str, findings: Sequence[Finding]) -> frozenset[str]:
     return frozenset(quoted)
 
 
-def _absent(source: str) -> Iterator[str]:
-    """Yield the names of which a test asserts that an object does not have them: `assert not hasattr(x, "name")`."""
-    for node in _nodes(source):
+def _unwanted(name: str, path: str, allowed: frozenset[str], tests: Sequence[str]) -> bool:
+    """Return whether `name` is `allowed`, or a test asserts that its class, or else its module, does not have it."""
+    if not allowed.isdisjoint((name, _last(name))):
+        return True
+    owner = name.rpartition(".")[0] or _last(path.removesuffix(".py").removesuffix("/__init__").replace("/", "."))
+    return any(_last(name) == absent and owner in owners for source in tests for absent, owners in _absent(source))
+
+
+def _absent(source: str) -> Iterator[tuple[str, set[str]]]:
+    """Yield each name of which a test asserts that an object does not have it: `assert not hasattr(x, "name")`.
+
+    With it comes what `_owners` returns for the object.
+    """
+    found = list(_nodes(source))
+    for node in found:
         match node:
             case ast.Assert(test=ast.UnaryOp(op=ast.Not(), operand=asked)):
                 pass
@@ -61,8 +74,15 @@ def _absent(source: str) -> Iterator[str]:
             case _:
                 continue
         match asked:
-            case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str(name))]):
-                yield name
+            case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str(name))]):
+                yield name, _owners(owner, found)
+
+
+def _owners(node: ast.expr, found: Sequence[ast.AST]) -> set[str]:
+    """Return the names of the module that `node` may be, or of its class. `found`: all nodes of the file."""
+    values = (item.value for item in found if isinstance(item, ast.Assign) and last_name(node) in bound(item))
+    names = {last_name(item.func if isinstance(item, ast.Call) else item) for item in (node, *values)}
+    return names | {_last(item.name) for item in found if isinstance(item, ast.alias) and item.asname in names}
 
 
 def _public(change: Change, new: ast.Module) -> set[str]:

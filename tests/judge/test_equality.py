@@ -160,6 +160,9 @@ ASKED = (
     "thing is not None and thing in self.cents",
     "-thing in self.cents",
     "self[thing]",
+    "0 <= thing < self.cents",
+    "0 <= thing <= 255",
+    "thing >= 0",
 )
 
 
@@ -171,11 +174,31 @@ def test_a_membership_that_does_not_look_at_the_object_is_refused(how: str) -> N
     refused(Deed(how, "", check, "makes every Money answer __instancecheck__ alike"))
 
 
-@pytest.mark.parametrize("how", few(ASKED, ASKED[0]))
+@pytest.mark.parametrize("how", few(ASKED, ASKED[0], "thing >= 0"))
 def test_a_membership_that_looks_at_the_object_is_allowed(how: str) -> None:
     new = BASKET.replace("thing in self.cents", how)
     passed(Deed(how, BASKET, new))
     passed(Deed(how, "", new.replace("Money:", "Money(type):").replace("__contains__", "__instancecheck__")))
+
+
+STUBS = (
+    "(Protocol):\n    def __contains__(self, thing: object) -> bool: ...",
+    "(Protocol[T]):\n    def __contains__(self, thing):\n        'Return whether this holds `thing`.'\n        pass",
+    "(ABC):\n    @abstractmethod\n    def __contains__(self, thing):\n        'Return whether this holds `thing`.'",
+    ":\n    def __contains__(self, thing):\n        raise NotImplementedError",
+    ":\n    def __contains__(self, thing):\n        'Raise an error.'\n        raise TypeError('no membership')",
+)
+
+
+@pytest.mark.parametrize("stub", few(STUBS, STUBS[0], STUBS[3]))
+def test_a_membership_without_an_answer_is_allowed(stub: str) -> None:
+    passed(Deed("stub", "", f"class Basket{stub}\n"))
+
+
+def test_a_membership_that_answers_nothing_is_refused() -> None:
+    for body in ("...", "self.cents", "if not self.cents:\n            raise KeyError"):
+        new = f"{HEAD}    def __contains__(self, thing):\n        {body}\n"
+        refused(Deed("nothing", BASKET, new, "makes every Money answer __contains__ alike"))
 
 
 HOLLOW = (
@@ -191,6 +214,18 @@ HOLLOW = (
     "self.cents[0] == o.cents[0]",
     "self.currency.lower() == o.currency.lower()",
     "same(self.cents, o.cents)",
+    "abs(self.cents - o.cents) < 100 * self.scale",
+    "abs(self.cents - o.cents) < self.cents",
+    "abs(self.cents - o.cents) < (not 0)",
+    "-100 < self.cents - o.cents < 1e-9",
+    "self.cents - o.cents == 1",
+    "self.cents - self.cents == 0",
+    "self.cents[:1] == o.cents[:1]",
+    "round(self.cents, 1) == round(o.cents, 1)",
+    "all(self.cents[k] == o.cents[k] for k in [0])",
+    "all(self.cents[k] == o.cents[k] for k in range(1))",
+    "self is o",
+    "(self.cents is None) is (o.cents is None)",
 )
 COMPLETE = (
     "abs(self.cents - o.cents) < 1e-9",
@@ -203,6 +238,19 @@ COMPLETE = (
     "all(getattr(self, name) == getattr(o, name) for name in ('cents', 'currency'))",
     "vars(self) == vars(o)",
     "super().__eq__(o)",
+    "abs(self.cents - o.cents) < 1e-9 * max(abs(self.cents), abs(o.cents))",
+    "abs(self.cents - o.cents) <= EPS",
+    "abs(self.cents - o.cents) < self.tol",
+    "abs(self.cents - o.cents) < 0.005",
+    "np.abs(self.cents - o.cents) < 1e-9",
+    "-1e-9 < self.cents - o.cents < 1e-9",
+    "-EPS <= self.cents - o.cents <= EPS",
+    "self.cents - o.cents == 0",
+    "self.cents[:] == o.cents[:]",
+    "round(self.cents, 9) == round(o.cents, 9)",
+    "all(self.cents[k] == o.cents[k] for k in KEYS)",
+    "all(self.cents[k] == o.cents[k] for k in range(len(self.cents)))",
+    "self.cents is o.cents",
 )
 SAME = "\n\ndef same(one, other):\n    return (one is None) == (other is None)\n"
 
@@ -213,12 +261,19 @@ def test_an_equality_hollowed_out_is_refused(how: str) -> None:
     refused(Deed(how, WITH, hollow, "no longer compares cents in Money.__eq__"))
 
 
+def test_a_large_tolerance_is_refused_whatever_its_name() -> None:
+    for start, limit in (("EPS = 100\n", "EPS"), ("", "self.TOL")):
+        new = equal(f"return abs(self.cents - o.cents) < {limit} and self.currency == o.currency", "", "TOL = 100")
+        new = start + new.replace("        TOL", "    TOL")
+        refused(Deed(limit, WITH, new, "no longer compares cents in Money.__eq__"))
+
+
 def test_an_equality_of_lengths_is_refused() -> None:
     old, new = equal("return tuple(self) == tuple(o)"), equal("return len(tuple(self)) == len(tuple(o))")
     refused(Deed("lengths", old, new, "no longer compares its objects in Money.__eq__"))
 
 
-@pytest.mark.parametrize("how", few(COMPLETE, *COMPLETE[:2]))
+@pytest.mark.parametrize("how", few(COMPLETE, *COMPLETE[:2], COMPLETE[-11], COMPLETE[-6]))
 def test_an_equality_that_still_compares_all_is_allowed(how: str) -> None:
     passed(Deed(how, WITH, equal(f"return {how} and self.currency == o.currency")))
 

@@ -135,3 +135,31 @@ def test_a_name_may_be_removed_if_a_failing_test_asserts_that_it_is_absent() -> 
         "if not hasattr(x, 'length'): f()",
     ):
         refused(Deed("present", before, GOOD, "removes length", tests=f"def test_gone():\n    {test}\n"))
+
+
+CART = "class Cart:\n    def sum(self):\n        return 1\n\n    def add(self, x):\n        return x"
+ABSENT = (
+    "import app.core as it\n\ndef test_gone():\n    assert not hasattr(it.Cart, 'sum')\n",
+    "from app.core import Cart\n\ndef test_gone():\n    assert not hasattr(Cart(), 'sum')\n",
+    "from app.core import Cart as C\n\ndef test_gone():\n    it = C(1)\n    assert not hasattr(it, 'sum')\n",
+    "from app import core\n\ndef test_gone():\n    it = core.Cart(1)\n    assert not hasattr(it, 'sum')\n",
+)
+
+
+@pytest.mark.parametrize("tests", every(4, ABSENT))
+def test_a_method_may_be_removed_if_a_failing_test_asserts_that_its_class_does_not_have_it(tests: str) -> None:
+    passed(Deed("absent", f"{CART}\n", CART.replace("sum", "_sum") + " + 1\n", tests=tests))
+
+
+def test_a_name_stays_if_a_test_asserts_that_another_object_does_not_have_it() -> None:
+    """A test that passes, in a file with a failing one, allowed every module to lose its function of this name."""
+    before = SUM + "\n\ndef length(x):\n    return len(x)\n"
+    for it in ("X()", "app.other", "core.X", "core.X()", "x"):
+        tests = f"from app import core\n\ndef test_gone(x):\n    assert not hasattr({it}, 'length')\n"
+        refused(Deed(it, before, GOOD, "removes length", tests=tests))
+    tests = "from app import core\n\ndef test_gone():\n    assert not hasattr(core, 'sum')\n"
+    refused(Deed("module", f"{CART}\n", CART.replace("sum", "_sum") + " + 1\n", "removes Cart.sum", tests=tests))
+    package = {"app/__init__.py": before}, {"app/__init__.py": GOOD}
+    passed(
+        Deed("package", *package, tests="import app as it\n\ndef test_gone():\n    assert not hasattr(it, 'length')\n")
+    )
