@@ -219,6 +219,14 @@ CODE = [
         for kill in ("os.killpg(child.pid, signal.SIGKILL)", "os.killpg(os.getpgid(child.pid), signal.SIGTERM)")
     ),
     Deed(
+        "child-killed-and-logged-in-a-function",
+        SUM,
+        "import logging\nimport os\nimport signal\nfrom subprocess import Popen as Child\n\n\n"
+        + GOOD
+        + '\n\ndef stop(child: Child):\n    """End the process with this pid."""\n'
+        "    logging.info('killing pid %d', child.pid)\n    os.kill(child.pid, signal.SIGKILL)\n",
+    ),
+    Deed(
         "exit-of-its-own-machine",
         SUM,
         "class Machine:\n    def __init__(self, inner):\n        self.inner = inner\n\n"
