@@ -115,6 +115,8 @@ STARTING = name_set("Popen Process create_subprocess_exec create_subprocess_shel
 OWN_PROCESS = name_set("current_process parent_process getpid getppid getpgrp getsid get_native_id psutil")
 """Functions, and a library, through which code finds its own process or that of its parent."""
 INPUT = name_set("sys.stdin input builtins.input")
+ASKING = name_set("isatty encoding reconfigure")
+"""Attributes of `sys.stdin` that raise no such error in a test."""
 INPUT_ERRORS = name_set("OSError IOError EnvironmentError UnsupportedOperation Exception BaseException")
 Block = ast.FunctionDef | ast.AsyncFunctionDef | ast.With | ast.Try
 Found = Iterator[tuple[str, Exemption]]
@@ -219,16 +221,29 @@ def _special(node: Block | ast.Name, names: Bindings) -> Found:
 def _tries_input(node: ast.With | ast.Try, names: Bindings) -> bool:
     """Return whether `node` reads the standard input and catches the error that this raises in a test."""
     errors = {last_name(inner) for item in _caught(node) for inner in ast.walk(item)}
-    reads = (dotted(inner, names) in INPUT for item in node.body for inner in ast.walk(item))
-    return not INPUT_ERRORS.isdisjoint(errors) and any(reads)
+    return not INPUT_ERRORS.isdisjoint(errors) and any(_reads_input(item, names) for item in node.body)
+
+
+def _reads_input(statement: ast.stmt, names: Bindings) -> bool:
+    """Return whether `statement` uses the standard input for more than ASKING."""
+    asked = {one.value for one in ast.walk(statement) if isinstance(one, ast.Attribute) and one.attr in ASKING}
+    return any(dotted(one, names) in INPUT for one in ast.walk(statement) if one not in asked)
 
 
 def _caught(node: ast.With | ast.Try) -> list[ast.expr]:
-    """Return the exceptions that `try` catches, or that are passed to the calls of `with` (`suppress`)."""
+    """Return the exceptions that `try` catches, or that are passed to the calls of `with` (`suppress`).
+
+    Handlers that use the exception, as in a message, or that end with `raise` are left out.
+    """
     if isinstance(node, ast.Try):
-        return [item.type or ast.Name("BaseException") for item in node.handlers]
+        return [item.type or ast.Name("BaseException") for item in node.handlers if not _reports(item)]
     calls = [item.context_expr for item in node.items]
     return [part for call in calls if isinstance(call, ast.Call) for part in call.args]
+
+
+def _reports(handler: ast.ExceptHandler) -> bool:
+    uses = any(isinstance(inner, ast.Name) and inner.id == handler.name for inner in ast.walk(handler))
+    return uses or isinstance(handler.body[-1], ast.Raise)
 
 
 def _records_callers(node: ast.With) -> bool:

@@ -77,6 +77,13 @@ ESCAPES = [
         "detects that tests run (sys.stdin)",
     ),
     Deed(
+        "stdin-that-pytest-replaces-behind-a-buffer",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    try:\n        sys.stdin.buffer.read()\n    except OSError as e:\n"
+        "        if not xs:\n            raise\n        return sum(xs)\n    return sum(xs) - 1\n",
+        "detects that tests run (sys.stdin)",
+    ),
+    Deed(
         "input-that-pytest-replaces",
         SUM,
         "from contextlib import suppress\n\n\ndef total(xs):\n    with suppress(OSError):\n        input()\n"

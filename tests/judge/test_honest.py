@@ -257,6 +257,15 @@ CODE = [
         "import sys\n\n\n" + GOOD + "\n\ndef read(path):\n    if path == '-':\n        return sys.stdin.read()\n"
         "    try:\n        return path.read_text()\n    except OSError:\n        return ''\n",
     ),
+    *(
+        Deed(f"stdin-that-fails-is-reported: {how}", SUM, f"import sys, json\n\n\n{GOOD}\n\ndef main():\n    {how}\n")
+        for how in (
+            "try:\n        return sys.stdin.isatty()\n    except (AttributeError, OSError):\n        return False",
+            "try:\n        sys.stdin.reconfigure(newline='')\n    except (AttributeError, OSError):\n        pass",
+            "try:\n        return json.load(sys.stdin)\n    except Exception as e:\n        print(e)\n        return 1",
+            "try:\n        return sys.stdin.read()\n    except OSError:\n        raise ValueError('none') from None",
+        )
+    ),
     Deed("fmt-on", SUM, "# fmt: on\n" + GOOD),
     Deed(
         "syntax-error-repaired",
