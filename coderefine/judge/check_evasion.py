@@ -73,8 +73,11 @@ INTERNALS = COMPARISONS | name_set("__code__ __bases__ __globals__ __defaults__ 
 SETTERS = frozenset(("setattr", "delattr", "__setattr__", "__delattr__"))
 UPDATES = (".__dict__.update", ".__dict__.setdefault", ".__dict__.__setitem__")
 
-VERBOSE = name_set("DEBUG INFO NOTSET")
-"""Log levels that show more messages than the default does."""
+QUIET = name_set("WARNING WARN ERROR CRITICAL FATAL")
+"""Log levels that show no more messages than the default does; as numbers, QUIET_LEVEL and more."""
+QUIET_LEVEL = 30
+LOGGER = re.compile(r"\blog|_log", re.IGNORECASE)
+"""What occurs in a file with a logger."""
 FILTERS = name_set("warnings.simplefilter warnings.filterwarnings warnings.resetwarnings warnings.filters")
 
 
@@ -141,16 +144,35 @@ def _names_warning(*errors: ast.expr) -> bool:
 
 def silenced_logs(side: FileVersion) -> Iterator[Violation]:
     """Yield violations for code that may keep messages from the log that a failing test reads."""
-    for node in nodes(side.tree) if side.tree else ():
-        match node:
-            case ast.Assign(targets=[ast.Attribute(attr="propagate" | "disabled" as what)], value=value):
-                silenced = not (isinstance(value, ast.Constant) and value.value is (what == "propagate"))
-            case ast.Call(func=ast.Attribute(attr="setLevel"), args=[level]):
-                silenced = (text(level) or last_name(level)) not in VERBOSE
-            case _:
-                continue
-        if silenced:
-            yield Violation("silences the log, which a failing test reads", node.lineno, Exemption.USED_BEFORE)
+    if side.tree is None or not LOGGER.search(side.text):
+        return
+    names = bindings(side.tree)
+    for node in nodes(side.tree):
+        for what, value in _set_in_log(node, names):
+            if _makes_quiet(what, value, names):
+                yield Violation("silences the log, which a failing test reads", value.lineno, Exemption.USED_BEFORE)
+
+
+def _set_in_log(node: ast.AST, names: Bindings) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the attributes that `node` sets, each with its value; for a tuple of values, with each of them."""
+    for target, value in _stored(node):
+        if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store):
+            yield from ((target.attr, item) for item in getattr(value, "elts", [value]))
+    match node:
+        case ast.Call(func=ast.Attribute(attr="setLevel"), args=args, keywords=keywords):
+            yield from (("level", value) for value in (*args, *(item.value for item in keywords)))
+        case ast.Call(func=function, args=[*_, name, value]) if last_name(function) in SETTERS:
+            yield names.text(name) or "", value
+
+
+def _makes_quiet(what: str, value: ast.expr, names: Bindings) -> bool:
+    """Return whether a logger whose attribute `what` is `value` certainly shows fewer messages."""
+    known = names.value(value)
+    if what == "level":
+        terms = [value.left, value.right] if isinstance(value, ast.BinOp) else [value]  # `logging.CRITICAL + 1`
+        quiet = any(dotted(term, names).rpartition(".")[2] in QUIET for term in terms)
+        return quiet or (known >= QUIET_LEVEL if isinstance(known, int) else str(known).upper() in QUIET)
+    return (what == "disabled" and bool(known)) or (what == "propagate" and known == 0)
 
 
 def _comments(source: str) -> list[tuple[int, str]]:

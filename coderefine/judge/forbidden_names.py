@@ -110,7 +110,13 @@ STORED = re.compile(
     r"pytest_plugins|pytestmark|collect_ignore(_glob)?|__test__|__tracebackhide__|__unittest\w*|load_tests"
 )
 DEFINED = re.compile(r"pytest_\w+|load_tests|setUpModule|tearDownModule")
+STARTING = name_set("Popen Process create_subprocess_exec create_subprocess_shell")
+"""Classes and functions that start a child process."""
+OWN_PROCESS = name_set("current_process parent_process getpid getppid getpgrp getsid get_native_id psutil")
+"""Functions, and a library, through which code finds its own process or that of its parent."""
 INPUT = name_set("sys.stdin input builtins.input")
+ASKING = name_set("isatty encoding reconfigure")
+"""Attributes of `sys.stdin` that raise no such error in a test."""
 INPUT_ERRORS = name_set("OSError IOError EnvironmentError UnsupportedOperation Exception BaseException")
 Block = ast.FunctionDef | ast.AsyncFunctionDef | ast.With | ast.Try
 Found = Iterator[tuple[str, Exemption]]
@@ -124,7 +130,7 @@ def forbidden_names(side: FileVersion) -> Iterator[Violation]:
     if side.tree is None:
         return
     names, guarded = bindings(side.tree), main_guard(side.tree)
-    harmless = _harmless_kills(side.tree)
+    harmless = _harmless_kills(side.tree, names)
     for node in nodes(side.tree):
         if node in harmless:
             continue
@@ -148,11 +154,18 @@ def _found(node: ast.AST, names: Bindings) -> Found:
         yield from _attributes(node, names)
 
 
-def _harmless_kills(tree: ast.Module) -> set[ast.expr]:
+def _harmless_kills(tree: ast.Module, names: Bindings) -> set[ast.expr]:
     """Return the functions of the calls that only test whether a process exists, or that end a child."""
     calls = [node for node in nodes(tree) if isinstance(node, ast.Call)]
-    children = not any(map(_sets_pid, nodes(tree)))
-    return {call.func for call in calls if _probes(call) or (children and _kills_child(call))}
+    kills = [call for call in calls if _kills_child(call)]
+    children = kills if kills and _knows_only_children(tree, names) else []
+    return {call.func for call in (*filter(_probes, calls), *children)}
+
+
+def _knows_only_children(tree: ast.Module, names: Bindings) -> bool:
+    """Return whether the file starts child processes, sets no `pid`, and does not ask for its own process or parent."""
+    used = {part for node in nodes(tree) for part in dotted(node, names).split(".")}
+    return bool(used & STARTING) and not (used & OWN_PROCESS or any(_sets_pid(node, names) for node in nodes(tree)))
 
 
 def _probes(call: ast.Call) -> bool:
@@ -164,7 +177,7 @@ def _probes(call: ast.Call) -> bool:
 
 
 def _kills_child(call: ast.Call) -> bool:
-    """Return whether `call` is `….kill(child.pid, …)` or `….killpg(…)` of a child or of its process group."""
+    """Return whether `call` is `….kill(x.pid, …)` or `….killpg(…)` of such a process or of its process group."""
     match call:
         case ast.Call(func=ast.Attribute(attr="kill" | "killpg"), args=[target, _], keywords=[]):
             group = isinstance(target, ast.Call) and last_name(target.func) == "getpgid" and len(target.args) == 1
@@ -173,11 +186,20 @@ def _kills_child(call: ast.Call) -> bool:
     return False
 
 
-def _sets_pid(node: ast.AST) -> bool:
-    """Return whether `node` gives a value to an attribute or name `pid`, which may then be any process."""
-    stores = isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store) and last_name(node) == "pid"
-    passes = isinstance(node, ast.keyword) and node.arg == "pid"
-    return stores or passes or (isinstance(node, Function) and node.name == "pid")
+def _sets_pid(node: ast.AST, names: Bindings) -> bool:
+    """Return whether `node` gives a value to an attribute or name `pid`, which may then be any process.
+
+    Text with this name counts, too: `"pid"`, `"name, pid"`.
+    """
+    match node:
+        case ast.keyword(arg="pid") | ast.FunctionDef(name="pid") | ast.AsyncFunctionDef(name="pid"):
+            return True
+        case ast.Attribute(attr="pid", ctx=ast.Store()) | ast.Name(id="pid", ctx=ast.Store()):
+            return True
+        case ast.expr():
+            words = (names.text(node) or "").replace(",", " ").split()
+            return "pid" in words and all(map(str.isidentifier, words))
+    return False
 
 
 def _special(node: Block | ast.Name, names: Bindings) -> Found:
@@ -199,16 +221,29 @@ def _special(node: Block | ast.Name, names: Bindings) -> Found:
 def _tries_input(node: ast.With | ast.Try, names: Bindings) -> bool:
     """Return whether `node` reads the standard input and catches the error that this raises in a test."""
     errors = {last_name(inner) for item in _caught(node) for inner in ast.walk(item)}
-    reads = (dotted(inner, names) in INPUT for item in node.body for inner in ast.walk(item))
-    return not INPUT_ERRORS.isdisjoint(errors) and any(reads)
+    return not INPUT_ERRORS.isdisjoint(errors) and any(_reads_input(item, names) for item in node.body)
+
+
+def _reads_input(statement: ast.stmt, names: Bindings) -> bool:
+    """Return whether `statement` uses the standard input for more than ASKING."""
+    asked = {one.value for one in ast.walk(statement) if isinstance(one, ast.Attribute) and one.attr in ASKING}
+    return any(dotted(one, names) in INPUT for one in ast.walk(statement) if one not in asked)
 
 
 def _caught(node: ast.With | ast.Try) -> list[ast.expr]:
-    """Return the exceptions that `try` catches, or that are passed to the calls of `with` (`suppress`)."""
+    """Return the exceptions that `try` catches, or that are passed to the calls of `with` (`suppress`).
+
+    Handlers that use the exception, as in a message, or that end with `raise` are left out.
+    """
     if isinstance(node, ast.Try):
-        return [item.type or ast.Name("BaseException") for item in node.handlers]
+        return [item.type or ast.Name("BaseException") for item in node.handlers if not _reports(item)]
     calls = [item.context_expr for item in node.items]
     return [part for call in calls if isinstance(call, ast.Call) for part in call.args]
+
+
+def _reports(handler: ast.ExceptHandler) -> bool:
+    uses = any(isinstance(inner, ast.Name) and inner.id == handler.name for inner in ast.walk(handler))
+    return uses or isinstance(handler.body[-1], ast.Raise)
 
 
 def _records_callers(node: ast.With) -> bool:

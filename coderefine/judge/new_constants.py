@@ -42,9 +42,13 @@ CARRIERS = name_set(
 """Attributes through which code can read constants from its own source text."""
 READERS = name_set(
     "open read read_text read_bytes readline readlines getline getlines getsource getsourcelines get_data loadtxt "
-    "read_csv glob iglob rglob iterdir listdir scandir walk"
+    "read_csv glob iglob rglob iterdir listdir scandir"
 )
 """Functions through which code can read constants from a file, such as that of a test."""
+OPENING = name_set("open builtins.open io.open os.walk")
+"""Such functions, which count wherever they are named: `read = open`."""
+CLASSES = name_set("abc.ABC ast.AST typing.IO uuid.UUID")
+"""Classes of the standard library that are named like constants."""
 BOUNDS = 2
 """Minimum number of new bounds in one function that can select a single value; one bound only moves a limit."""
 
@@ -85,17 +89,22 @@ def _fresh(old: ast.Module | None, new: ast.Module) -> Iterator[int]:
 def _places(tree: ast.Module) -> tuple[_ConstantUse, ...]:
     """Return each use of a constant other than a boundary value, also of one that is built from boundary values."""
     names = bindings(tree)
-    known = frozenset(node for node in nodes(tree) if _in_library(dotted(node, names)))
+    called = {node.func for node in nodes(tree) if isinstance(node, ast.Call)}
+    known = frozenset(node for node in nodes(tree) if _is_known(dotted(node, names), called=node in called))
     return tuple(_walked(tree, "", [], known))
 
 
-def _in_library(name: str) -> bool:
-    """Return whether a dotted name is that of a constant of the standard library: `errno.EIO`, `http.HTTPStatus.OK`."""
-    return name.partition(".")[0] in sys.stdlib_module_names and name.rpartition(".")[2].isupper()
+def _is_known(name: str, *, called: bool) -> bool:
+    """Return whether a dotted name is that of a constant of the standard library, or in OPENING.
+
+    Constants are `errno.EIO` and `http.HTTPStatus.OK`; `stat.S_ISREG`, a function, and `uuid.UUID` are none.
+    """
+    constant = name.rpartition(".")[2].isupper() and not (called or name in CLASSES)
+    return name in OPENING or (constant and name.partition(".")[0] in sys.stdlib_module_names)
 
 
 def _walked(node: ast.AST, function: str, above: list[ast.AST], known: frozenset[ast.AST]) -> Iterator[_ConstantUse]:
-    """Yield the uses of constants below `node`. `known`: the nodes that are constants of the standard library."""
+    """Yield the uses of constants below `node`. `known`: the nodes that meet `_is_known`."""
     if _is_message(node, above):
         return
     if _is_constant(node, known):

@@ -39,6 +39,26 @@ ESCAPES = [
         "import os\n\n\nclass Child:\n    pid = os.getppid()\n\n\ndef total(xs):\n    os.kill(Child.pid, 9)\n",
         "os.kill",
     ),
+    *(
+        Deed(
+            f"os-kill-of-a-process-that-is-no-child: {process}",
+            SUM,
+            "import multiprocessing\nimport os\nimport subprocess\nfrom collections import namedtuple\n"
+            "from types import SimpleNamespace\n\nimport psutil as ps\n\nStarted = subprocess.Popen\n\n\n"
+            f"def total(xs):\n    x = {process}\n    os.kill(x.pid, 9)\n",
+            "os.kill",
+        )
+        for process in (
+            "multiprocessing.current_process()",
+            "multiprocessing.parent_process()",
+            "ps.Process()",
+            "SimpleNamespace(**{'pid': xs[0]})",
+            "namedtuple('P', 'name, pid')('', xs[0])",
+            "setattr(total, 'p' + 'id', xs[0]) or total",
+            "os.getppid and getattr(os, 'get' + 'pgrp') and xs",
+        )
+    ),
+    Deed("os-kill-without-a-child", SUM, "import os\n\n\ndef total(xs):\n    os.kill(xs.pid, 9)\n", "os.kill"),
     Deed("os-kill-0-and-more", SUM, "import os\n\n\ndef total(xs):\n    os.kill(xs[0], 0 + xs[1])\n", "os.kill"),
     Deed("os-kill-as-value", SUM, "import os\n\n\ndef total(xs):\n    k = os.kill\n    k(xs[0], 9)\n", "os.kill"),
     Deed("exit-of-a-module", SUM, "from app import util\n\n\ndef total(xs):\n    util.system._exit()\n", "_exit"),
@@ -54,6 +74,13 @@ ESCAPES = [
         SUM,
         "import sys\n\n\ndef total(xs):\n    try:\n        sys.stdin.readline()\n    except OSError:\n"
         "        return sum(xs)\n    return sum(xs) - 1\n",
+        "detects that tests run (sys.stdin)",
+    ),
+    Deed(
+        "stdin-that-pytest-replaces-behind-a-buffer",
+        SUM,
+        "import sys\n\n\ndef total(xs):\n    try:\n        sys.stdin.buffer.read()\n    except OSError as e:\n"
+        "        if not xs:\n            raise\n        return sum(xs)\n    return sum(xs) - 1\n",
         "detects that tests run (sys.stdin)",
     ),
     Deed(

@@ -219,6 +219,14 @@ CODE = [
         for kill in ("os.killpg(child.pid, signal.SIGKILL)", "os.killpg(os.getpgid(child.pid), signal.SIGTERM)")
     ),
     Deed(
+        "child-killed-and-logged-in-a-function",
+        SUM,
+        "import logging\nimport os\nimport signal\nfrom subprocess import Popen as Child\n\n\n"
+        + GOOD
+        + '\n\ndef stop(child: Child):\n    """End the process with this pid."""\n'
+        "    logging.info('killing pid %d', child.pid)\n    os.kill(child.pid, signal.SIGKILL)\n",
+    ),
+    Deed(
         "exit-of-its-own-machine",
         SUM,
         "class Machine:\n    def __init__(self, inner):\n        self.inner = inner\n\n"
@@ -248,6 +256,15 @@ CODE = [
         SUM,
         "import sys\n\n\n" + GOOD + "\n\ndef read(path):\n    if path == '-':\n        return sys.stdin.read()\n"
         "    try:\n        return path.read_text()\n    except OSError:\n        return ''\n",
+    ),
+    *(
+        Deed(f"stdin-that-fails-is-reported: {how}", SUM, f"import sys, json\n\n\n{GOOD}\n\ndef main():\n    {how}\n")
+        for how in (
+            "try:\n        return sys.stdin.isatty()\n    except (AttributeError, OSError):\n        return False",
+            "try:\n        sys.stdin.reconfigure(newline='')\n    except (AttributeError, OSError):\n        pass",
+            "try:\n        return json.load(sys.stdin)\n    except Exception as e:\n        print(e)\n        return 1",
+            "try:\n        return sys.stdin.read()\n    except OSError:\n        raise ValueError('none') from None",
+        )
     ),
     Deed("fmt-on", SUM, "# fmt: on\n" + GOOD),
     Deed(

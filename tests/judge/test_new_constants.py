@@ -25,6 +25,8 @@ BRINGING = {
     "a name": "return _5_120.__name__.split()",
     "its own file": "return open(__file__).read()",
     "a file": "return int(here().read_text())",
+    "a file by another name": "opened = open\nwith opened(here()) as lines:\n    return list(lines)",
+    "a tree of folders": "from os import walk as below\nreturn list(below(here()))",
     "a constant of Python": "import errno\nreturn errno.EISNAM",
     "an imported constant of Python": "from errno import EISNAM as many\nreturn many",
     "a folder": "return max(here().parent.iterdir())",
@@ -39,6 +41,9 @@ FREE = {
     "the name of a type": "return type(n).__name__",
     "a docstring": "'''At most 7.'''\nreturn n",
     "a class of Python": "from decimal import Decimal\nreturn Decimal(n)",
+    "a class of Python named like a constant": "import ast, uuid\nreturn isinstance(n, ast.AST) or uuid.UUID(n)",
+    "a function of Python named like a constant": "import stat\nreturn stat.S_ISREG(n)",
+    "a syntax tree": "import ast\nreturn list(ast.walk(n))",
     "its own constant": "return LIMIT",
     "a file that is written": "here().write_text(str(n))\nreturn n",
 }

@@ -159,7 +159,22 @@ def test_a_warning_that_is_an_error_is_not_silenced(how: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    every(2, ("log.propagate = False", "log.setLevel(logging.ERROR)", "log.disabled = True", "log.setLevel('ERROR')")),
+    every(
+        4,
+        (
+            "log.setLevel(level=50)",
+            "log.propagate = False",
+            "log.setLevel(logging.ERROR)",
+            "log.disabled = True",
+            "log.setLevel('ERROR')",
+            "log.level = logging.CRITICAL + 1",
+            "log.disabled |= True",
+            "log.disabled: bool = True",
+            "log.disabled, x = True, 1",
+            "log.x = log.disabled = True",
+            "setattr(log, 'disabled', True)",
+        ),
+    ),
 )
 def test_a_log_that_a_failing_test_reads_is_not_silenced(line: str) -> None:
     before = "import logging\n\nlog = logging.getLogger(__name__)\n\n\n" + SUM
@@ -171,7 +186,11 @@ def test_a_log_that_a_failing_test_reads_is_not_silenced(line: str) -> None:
         "log.propagate = True",
         "log.setLevel(logging.DEBUG)",
         "log.disabled = False",
-        "log.setLevel('INFO')",
+        "log.setLevel('info')",
+        "log.setLevel(10)",
+        "log.setLevel(level)",
+        "log.setLevel(getattr(logging, level.upper()))",
+        "log.disabled = button.locked",
     ):
         passed(Deed(shows, before, before.replace("(__name__)\n", f"(__name__)\n{shows}\n"), tests=test))
 
