@@ -720,7 +720,7 @@ def test_an_answer_that_comes_too_late_is_not_taken_for_that_of_the_next_candida
     candidate = Candidate(1, {"m.py": program.replace("+ 1", "+ 2").encode()})
     with opened(tmp_path, {"m.py": program, "test_m.py": tests}) as pool:
         pool.ends = time.monotonic() + 0.1
-        with pytest.raises(RunnerError, match="did not answer|no time left"):
+        with pytest.raises(RunnerError, match=r"did not answer|no time left"):
             pool.probe([candidate], pool.tests, 5.0)
         pool.ends = math.inf
         (judged,) = pool.judge([candidate], Plan(("test_m.py::test_more",)))
