@@ -479,3 +479,19 @@ def test_drafts_that_the_clock_has_cut_off_are_tried_when_the_others_are_settled
         proposer = Refactoring("rewrite", slowly, cast("Equivalence", Strict()))
         patch = next(proposer.propose(situation, views))
     assert patch.files == {"a.py": b"x = 0\ny = 1\n"}
+
+
+def test_ruffs_own_findings_of_complexity_are_repaired_like_radons(tmp_path: Path) -> None:
+    """C901 and PLR0912 were left, although the same function was made simpler for radon."""
+    loop = "    for n in numbers:\n        if n % 2 == 0:\n            return True\n    return False\n"
+    settings = "[tool.ruff.lint]\nselect = ['C901']\n[tool.ruff.lint.mccabe]\nmax-complexity = 2\n"
+    tests = (
+        "from even import has_even\n\n\ndef test_it():\n    assert has_even([1, 2])\n    assert not has_even([1, 3])\n"
+    )
+    top = make_repo(
+        tmp_path / "p",
+        {"even.py": f"def has_even(numbers):\n{loop}", "test_even.py": tests, "pyproject.toml": settings},
+    )
+    ended = coderefine("fix", "--no-model", "--gate", "pytest", "--gate", "ruff", cwd=top)
+    assert ended.code == 0, ended
+    assert "return any(n % 2 == 0 for n in numbers)" in (top / "even.py").read_text()

@@ -15,7 +15,7 @@ from coderefine.source import decode
 
 if TYPE_CHECKING:
     from coderefine.config import Config
-    from coderefine.core import Situation, View
+    from coderefine.core import Finding, Situation, View
     from coderefine.llm.client import Client
     from coderefine.project import Interpreter, Place, Protection
     from coderefine.proposers.refactoring import CodeChange
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 NAME = "simplify"
 RULE = "CC"
+RULES = {"radon": (RULE,), "ruff": ("C901", "PLR0912")}
+"""The rules that the refactorings repair: complexity, and too many branches."""
+OVER = re.compile(r"\((\d+) > (\d+)\)")
+"""In messages of ruff: the value, and its limit."""
 PRIVATE = re.compile(r"\b_[A-Za-z]\w*")
 
 
@@ -50,8 +54,8 @@ class ComplexityChanges:
         self._place, self._config, self._interpreter = place, config, interpreter
         self._protection = protection
         self._limit, self._floor = config.max_complexity, config.min_maintainability
-        self._known: dict[tuple[str, str, int], tuple[str, str] | None] = {}
-        """For (old text, function, line): the new text of the file, and why the change is only offered, or "".
+        self._known: dict[tuple[str, str, int, int | None], tuple[str, str] | None] = {}
+        """For (old text, function, line, excess): the new text of the file, and why the change is only offered, or "".
 
         The value is None if no change was found.
         """
@@ -73,13 +77,13 @@ class ComplexityChanges:
         for finding in sorted(situation.findings, key=lambda one: one.weight):
             if situation.late:
                 break
-            if finding.critic == "radon" and finding.rule == RULE and not self._protection.reason(finding.path):
-                where = finding.path, finding.symbol, finding.span.first if finding.span else 1
-                change = partial(self._change, view, *where, made.setdefault(finding.path, []))
-                if (found := self._guard.made(f"{finding.path}:{where[2]} {finding.symbol}", change)) is not None:
+            if finding.rule in RULES.get(finding.critic, ()) and not self._protection.reason(finding.path):
+                change = partial(self._change, view, finding, made.setdefault(finding.path, []))
+                what = f"{finding.path}:{_line(finding)} {finding.symbol}"
+                if (found := self._guard.made(what, change)) is not None:
                     yield found
 
-    def _change(self, view: View, path: str, symbol: str, line: int, made: list[TextEdit]) -> CodeChange | None:
+    def _change(self, view: View, finding: Finding, made: list[TextEdit]) -> CodeChange | None:
         """Return the change that makes one function simpler.
 
         Return None if there is no such change, or if it would lower the maintainability of the file below the limit.
@@ -88,20 +92,23 @@ class ComplexityChanges:
         """
         from coderefine.proposers.refactoring import CodeChange
 
+        path, symbol, line, excess = finding.path, finding.symbol, _line(finding), _excess(finding)
         source = decode(view.read(path))
         if source is None or not source.newline:
             return None
-        key = source.text, symbol, line
+        key = source.text, symbol, line, excess
         if key in self._known:
             after = self._known[key]
         else:
-            after = self._shortened(view, (path, symbol), source.text, line)
+            after = self._shortened(view, (path, symbol), source.text, line, excess)
             if after is not None or time.monotonic() < self._ends:
                 # A search that ended for lack of time is repeated later if time is left.
                 self._known[key] = after
         if after is None:
             return None
-        change = CodeChange.between(path, RULE, line, f"{symbol} made simpler", (source.text, after[0]), doubt=after[1])
+        change = CodeChange.between(
+            path, finding.rule, line, f"{symbol} made simpler", (source.text, after[0]), doubt=after[1]
+        )
         together = apply(source.text, [*made, *change.edits])
         # New functions may lower the maintainability index.
         if together is not None and _index(together) < self._floor <= _index(source.text):
@@ -109,12 +116,15 @@ class ComplexityChanges:
         made += change.edits
         return change
 
-    def _shortened(self, view: View, where: tuple[str, str], text: str, line: int) -> tuple[str, str] | None:
+    def _shortened(
+        self, view: View, where: tuple[str, str], text: str, line: int, excess: int | None
+    ) -> tuple[str, str] | None:
         """Return the new text of the file, and why the change is only offered; None if no draft is good enough.
 
         The second value is "" if the change can be applied.
-        In the new text, the function is within the limit. `where`: (path, function); `line`: the line of its `def`. New
-        functions do not get names that changes of other functions add, because all changes are made together.
+        In the new text, the function is within the limit. `where`: (path, function); `line`: the line of its `def`;
+        `excess`: how many decisions fewer it must have (None: the limit for radon counts). New functions do not get
+        names that changes of other functions add, because all changes are made together.
         """
         from coderefine.proposers.refactorings.files import identifiers, placed, written
         from coderefine.proposers.refactorings.sequence import FAIR, shortened
@@ -125,11 +135,11 @@ class ComplexityChanges:
         place = placed(text, symbol, taken, line, self._types(view))
         if isinstance(place, str):
             return None
-        doubt = ""
-        draft = self._draft(place.unit)
+        doubt, limit = "", self._limit if excess is None else place.unit.complexity - excess
+        draft = self._draft(place.unit, limit)
         if draft is None:
             doubt = f"{symbol}: it keeps its behaviour, but a reader may want other names or parts"
-            draft = shortened(place.unit, self._limit, self._ends, standard=FAIR)
+            draft = shortened(place.unit, limit, self._ends, standard=FAIR)
         if draft is None:
             return None
         if draft.doubts:
@@ -143,7 +153,7 @@ class ComplexityChanges:
 
         return ModelNames(self._client, self._listen) if self._client is not None else None
 
-    def _draft(self, unit: Unit) -> Draft | None:
+    def _draft(self, unit: Unit, limit: int) -> Draft | None:
         """Return the best draft of a function that meets the standard GOOD; None if there is none.
 
         The new functions have the model's names. If there is no model, or a name of the model cannot be used, they have
@@ -153,11 +163,11 @@ class ComplexityChanges:
         from coderefine.proposers.refactorings.sequence import shortened
 
         if self._names is not None and self._names.ready:
-            draft = shortened(unit, self._limit, self._ends, name_for_now)
+            draft = shortened(unit, limit, self._ends, name_for_now)
             named = self._names(draft) if draft is not None and draft.added else draft
             if named is not None:
                 return named
-        return shortened(unit, self._limit, self._ends)
+        return shortened(unit, limit, self._ends)
 
     def _taken(self, view: View) -> frozenset[str]:
         """Return all private names in the project, so that no new method overrides another method or is overridden."""
@@ -186,6 +196,16 @@ class ComplexityChanges:
         old, new = before.encode(), after.encode()
         done = linter.formatted(view, path, new) if linter.formatted(view, path, old) == old else None
         return done.decode() if done is not None else after
+
+
+def _line(finding: Finding) -> int:
+    return finding.span.first if finding.span else 1
+
+
+def _excess(finding: Finding) -> int | None:
+    """Return by how much a value is over its limit, as a finding of ruff says; None for other findings."""
+    numbers = OVER.search(finding.message) if finding.critic == "ruff" else None
+    return int(numbers[1]) - int(numbers[2]) if numbers else None
 
 
 def _index(text: str) -> float:
