@@ -10,7 +10,7 @@ from coderefine.judge.evidence import changed_statements, evidence, hidden, runn
 from coderefine.judge.mutants import Mutant, mutants
 from coderefine.judge.new_constants import new_constants
 from coderefine.judge.publishable import publishable, worse
-from coderefine.judge.score import TESTS, collected, flipped, gone, incomplete, lost, remarks, score, weigh
+from coderefine.judge.score import TESTS, collected, flipped, gone, incomplete, is_among, lost, remarks, score, weigh
 from coderefine.judge.varying import may_vary
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "hidden",
     "hunks",
     "incomplete",
+    "is_among",
     "line_after",
     "lost",
     "may_vary",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import filterfalse
 
@@ -225,6 +225,11 @@ def gone(attempt: Attempt, baseline: Attempt) -> tuple[str, ...]:
 def collected(test: str, collector: str) -> bool:
     """Return whether `test` is in `collector`, the id of a file, class or package."""
     return test.startswith((f"{collector}::", f"{collector}/"))
+
+
+def is_among(test: str, names: Iterable[str]) -> bool:
+    """Return whether `test` is one of `names`, or in a file, class or package among them (not collected)."""
+    return any(test == one or collected(test, one) for one in names)
 
 
 def lost(attempt: Attempt, baseline: Attempt, flaky: frozenset[str] = frozenset()) -> tuple[str, ...]:

@@ -62,7 +62,7 @@ class SpecialCases:
             files = files_of(failing)
             with open_pool(*parts, patch=patch, workers=1, files=files) as pool:
                 # A file or class that could not be collected is in `failing` itself: all of its tests count.
-                names = [name for name in pool.tests if any(f"{name}::".startswith(f"{one}::") for one in failing)]
+                names = [name for name in pool.tests if judge.is_among(name, failing)]
                 return judged(pool.nearby(names, SECONDS, start))
         except (RunnerError, WorkspaceError) as error:
             return Verdict(ok=True, reason=f"{NOT_COMPARED}: {error}")

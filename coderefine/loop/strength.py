@@ -82,7 +82,7 @@ class Strength:
         wrong = list(judge.mutants(attempt.patch, originals, MOST))
         running = judge.running(attempt, originals)
         # A file or class that could not be collected is in `repaired` itself: all of its tests count.
-        flipped = [name for name in attempt.cases if any(f"{name}::".startswith(f"{one}::") for one in repaired)]
+        flipped = [name for name in attempt.cases if judge.is_among(name, repaired)]
         first = sorted(one_of_each(flipped)[:MOST_TESTS], key=lambda name: name not in running)
         ordered = (*first, *(name for name in running if name not in first))
         if not wrong or not ordered:

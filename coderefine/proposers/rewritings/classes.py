@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 import sys
 from collections.abc import Iterator, Sequence
 
 from coderefine.lint import Diagnostic
+from coderefine.proposers.refactorings.declared import BUILTINS
 from coderefine.proposers.rewritings.code import Code, Edits, expect, names, sure
 
 EMPTY = {"[]": "list", "{}": "dict"}
@@ -41,7 +41,7 @@ def _bases_are_known(code: Code, around: ast.ClassDef) -> bool:
     Others may read the annotations of the class `around`.
     """
     standard = (one for one in code.nodes if isinstance(one, Import) and _is_standard(one))
-    return set(vars(builtins)).union(*map(names, standard)).issuperset(_foreign_bases(code, around))
+    return BUILTINS.union(*map(names, standard)).issuperset(_foreign_bases(code, around))
 
 
 def _foreign_bases(code: Code, around: ast.ClassDef) -> Iterator[str]:

@@ -6,13 +6,14 @@ The arguments of log calls are passed separately, so that they are formatted onl
 from __future__ import annotations
 
 import ast
-import builtins
 import re
 from collections import Counter
 from collections.abc import Sequence
 
 from coderefine.lint import Diagnostic
+from coderefine.proposers.refactorings.declared import BUILTINS
 from coderefine.proposers.refactorings.flow import Flow
+from coderefine.proposers.refactorings.flow import uses as bound
 from coderefine.proposers.rewritings.code import (
     WIDTH,
     Code,
@@ -26,7 +27,7 @@ from coderefine.proposers.rewritings.code import (
     sure,
     uses,
 )
-from coderefine.source import Definition, bindings
+from coderefine.source import Definition
 
 USUAL = ("error", "err", "exc")
 """Names for a caught exception."""
@@ -87,11 +88,10 @@ def move_return_to_else(code: Code, at: Diagnostic) -> Edits:
     )
 
 
-def _of_module(code: Code) -> set[str]:
+def _of_module(code: Code) -> frozenset[str]:
     """Return the built-in names, and those that a simple statement of the module surely binds."""
     simple = (one for one in code.tree.body if isinstance(one, ast.Import | ast.ImportFrom | ast.Assign | Definition))
-    parts = (part for one in simple for part in (one, *getattr(one, "names", ()), *getattr(one, "targets", ())))
-    return {name for part in parts for name in bindings(part)} | {*dir(builtins)}
+    return BUILTINS.union(bound(simple).binds)
 
 
 def remove_useless_try(code: Code, at: Diagnostic) -> Edits:
