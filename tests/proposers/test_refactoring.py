@@ -481,10 +481,12 @@ def test_drafts_that_the_clock_has_cut_off_are_tried_when_the_others_are_settled
     assert patch.files == {"a.py": b"x = 0\ny = 1\n"}
 
 
-def test_ruffs_own_findings_of_complexity_are_repaired_like_radons(tmp_path: Path) -> None:
+@pytest.mark.parametrize("gates", [("pytest", "ruff"), ("pytest", "ruff", "radon")], ids=["ruff", "both"])
+def test_ruffs_own_findings_of_complexity_are_repaired_like_radons(tmp_path: Path, gates: tuple[str, ...]) -> None:
     """C901 and PLR0912 were left, although the same function was made simpler for radon."""
     loop = "    for n in numbers:\n        if n % 2 == 0:\n            return True\n    return False\n"
     settings = "[tool.ruff.lint]\nselect = ['C901']\n[tool.ruff.lint.mccabe]\nmax-complexity = 2\n"
+    settings += "[tool.coderefine]\nmax-complexity = 2\n"
     tests = (
         "from even import has_even\n\n\ndef test_it():\n    assert has_even([1, 2])\n    assert not has_even([1, 3])\n"
     )
@@ -492,6 +494,6 @@ def test_ruffs_own_findings_of_complexity_are_repaired_like_radons(tmp_path: Pat
         tmp_path / "p",
         {"even.py": f"def has_even(numbers):\n{loop}", "test_even.py": tests, "pyproject.toml": settings},
     )
-    ended = coderefine("fix", "--no-model", "--gate", "pytest", "--gate", "ruff", cwd=top)
+    ended = coderefine("fix", "--no-model", *(f"--gate={gate}" for gate in gates), cwd=top)
     assert ended.code == 0, ended
     assert "return any(n % 2 == 0 for n in numbers)" in (top / "even.py").read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ class ComplexityChanges:
         self._place, self._config, self._interpreter = place, config, interpreter
         self._protection = protection
         self._limit, self._floor = config.max_complexity, config.min_maintainability
-        self._known: dict[tuple[str, str, int, int | None], tuple[str, str] | None] = {}
+        self._known: dict[tuple[str, str, int, tuple[int | None, ...]], tuple[str, str] | None] = {}
         """For (old text, function, line, excess): the new text of the file, and why the change is only offered, or "".
 
         The value is None if no change was found.
@@ -74,16 +74,21 @@ class ComplexityChanges:
         """
         self._ends = math.inf if situation.ends is None else situation.ends
         made: dict[str, list[TextEdit]] = {}
+        functions: dict[tuple[str, str, int], list[Finding]] = {}  # radon and ruff may both have a finding on one
         for finding in sorted(situation.findings, key=lambda one: one.weight):
+            if finding.rule in RULES.get(finding.critic, ()) and not self._protection.reason(finding.path):
+                line = finding.span.first if finding.span else 1
+                functions.setdefault((finding.path, finding.symbol, line), []).append(finding)
+        for (path, symbol, line), findings in functions.items():
             if situation.late:
                 break
-            if finding.rule in RULES.get(finding.critic, ()) and not self._protection.reason(finding.path):
-                change = partial(self._change, view, finding, made.setdefault(finding.path, []))
-                what = f"{finding.path}:{_line(finding)} {finding.symbol}"
-                if (found := self._guard.made(what, change)) is not None:
-                    yield found
+            change = partial(self._change, view, (path, symbol, line), findings, made.setdefault(path, []))
+            if (found := self._guard.made(f"{path}:{line} {symbol}", change)) is not None:
+                yield found
 
-    def _change(self, view: View, finding: Finding, made: list[TextEdit]) -> CodeChange | None:
+    def _change(
+        self, view: View, place: tuple[str, str, int], findings: Sequence[Finding], made: list[TextEdit]
+    ) -> CodeChange | None:
         """Return the change that makes one function simpler.
 
         Return None if there is no such change, or if it would lower the maintainability of the file below the limit.
@@ -92,7 +97,8 @@ class ComplexityChanges:
         """
         from coderefine.proposers.refactoring import CodeChange
 
-        path, symbol, line, excess = finding.path, finding.symbol, _line(finding), _excess(finding)
+        path, symbol, line = place
+        excess = tuple(map(_excess, findings))
         source = decode(view.read(path))
         if source is None or not source.newline:
             return None
@@ -107,7 +113,7 @@ class ComplexityChanges:
         if after is None:
             return None
         change = CodeChange.between(
-            path, finding.rule, line, f"{symbol} made simpler", (source.text, after[0]), doubt=after[1]
+            path, findings[-1].rule, line, f"{symbol} made simpler", (source.text, after[0]), doubt=after[1]
         )
         together = apply(source.text, [*made, *change.edits])
         # New functions may lower the maintainability index.
@@ -117,14 +123,14 @@ class ComplexityChanges:
         return change
 
     def _shortened(
-        self, view: View, where: tuple[str, str], text: str, line: int, excess: int | None
+        self, view: View, where: tuple[str, str], text: str, line: int, excess: tuple[int | None, ...]
     ) -> tuple[str, str] | None:
         """Return the new text of the file, and why the change is only offered; None if no draft is good enough.
 
         The second value is "" if the change can be applied.
         In the new text, the function is within the limit. `where`: (path, function); `line`: the line of its `def`;
-        `excess`: how many decisions fewer it must have (None: the limit for radon counts). New functions do not get
-        names that changes of other functions add, because all changes are made together.
+        `excess`: for each finding, how many decisions fewer it must have (None: the limit for radon counts). New
+        functions do not get names that changes of other functions add, because all changes are made together.
         """
         from coderefine.proposers.refactorings.files import identifiers, placed, written
         from coderefine.proposers.refactorings.sequence import FAIR, shortened
@@ -135,7 +141,7 @@ class ComplexityChanges:
         place = placed(text, symbol, taken, line, self._types(view))
         if isinstance(place, str):
             return None
-        doubt, limit = "", self._limit if excess is None else place.unit.complexity - excess
+        doubt, limit = "", min(self._limit if one is None else place.unit.complexity - one for one in excess)
         draft = self._draft(place.unit, limit)
         if draft is None:
             doubt = f"{symbol}: it keeps its behaviour, but a reader may want other names or parts"
@@ -196,10 +202,6 @@ class ComplexityChanges:
         old, new = before.encode(), after.encode()
         done = linter.formatted(view, path, new) if linter.formatted(view, path, old) == old else None
         return done.decode() if done is not None else after
-
-
-def _line(finding: Finding) -> int:
-    return finding.span.first if finding.span else 1
 
 
 def _excess(finding: Finding) -> int | None:
