@@ -23,7 +23,7 @@ PYTEST_DEBUG_TEMPROOT is outside the sandbox: all tests with `tmp_path` would fa
 """
 MARK = "CODEREFINE_VIEW"
 """Environment variable that every child of a copied view inherits."""
-ROUNDS = 20
+DEATH = 5.0  # seconds: on a busy machine a killed process may need a while until it is gone
 SITE = Path(__file__).with_name("site")
 """Folder with the `sitecustomize` of programs in a copy."""
 
@@ -87,17 +87,16 @@ def sweep() -> int:
 
 
 def kill_strays(mark: str) -> None:
-    """Kill the processes whose environment variable MARK starts with `mark`, until there are none (up to ROUNDS times).
+    """Kill the processes whose environment variable MARK starts with `mark`, until all of them are gone.
 
-    On systems other than Linux, this function does nothing: there, only process groups are killed.
+    After DEATH seconds the function returns although some may be left. On systems other than Linux, this function does
+    nothing: there, only process groups are killed.
     """
     if not sys.platform.startswith("linux"):
         return
     needle = os.fsencode(f"{MARK}={mark}")
-    for _ in range(ROUNDS):
-        found = list(_carriers(needle))
-        if not found:
-            return
+    deadline = time.monotonic() + DEATH
+    while (found := list(_carriers(needle))) and time.monotonic() < deadline:
         for pid in found:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
