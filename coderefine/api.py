@@ -61,6 +61,7 @@ class Settings(TypedDict, total=False):
     max_cost: float | None
     timeout: float | None
     fast_proof: bool | None
+    processes: int | None
     cluster: str | None
     cluster_python: str | None
     cluster_install: str | None

@@ -30,6 +30,8 @@ Contents = Mapping[str, "bytes | None"]
 """Content by path; None: no file."""
 Show = Callable[["ModelRequest"], None]
 """Called with each request before it is sent to the model."""
+MOST_PROCESSES = 8
+"""Maximum number of test processes at a time, unless the user sets it; each takes memory."""
 
 
 def open_views(project: Project) -> AbstractContextManager[Views]:
@@ -71,17 +73,19 @@ def open_cluster(project: Project) -> Iterator[Cluster | None]:
             cluster.close()
 
 
-def gates(project: Project, cluster: Cluster | None = None) -> tuple[Critic, ...]:
-    """Return the gates: those of the configuration, then those of the task. With `cluster`, pytest runs there.
+def gates(project: Project, views: Views | None = None, cluster: Cluster | None = None) -> tuple[Critic, ...]:
+    """Return the gates: those of the configuration, then those of the task.
 
-    Raises ConfigError if there are none.
+    pytest runs on the workers of `cluster`; without one, but with `views`, proofs run in several processes, each in one
+    of these views. Raises ConfigError if there are no gates.
     """
     from coderefine.critics import build
 
     configured = build(project.place, project.interpreter, project.config, project.listen)
+    runner = cluster.run_tests if cluster else _processes(project.config.processes, views)
     for critic in configured:
-        if cluster and critic.name == "pytest":
-            critic.runner = cluster.run_tests  # type: ignore[attr-defined]
+        if runner and critic.name == "pytest":
+            critic.runner = runner  # type: ignore[attr-defined]
     if project.task.wanted:
         from coderefine.critics.task_gates import AcceptanceTests
 
@@ -90,6 +94,16 @@ def gates(project: Project, cluster: Cluster | None = None) -> tuple[Critic, ...
     if not found:
         raise ConfigError("no gate would run, so that nothing could be checked: name some in `gates` or with --gate")
     return found
+
+
+def _processes(most: int | None, views: Views | None) -> Callable[..., Check] | None:
+    """Return the function that runs tests in at most `most` processes (None: one per core); None if that is one."""
+    most = most or min(MOST_PROCESSES, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+    if views is None or most == 1:
+        return None
+    from coderefine.cluster.processes import Processes
+
+    return Processes(views, most).run_tests
 
 
 def _task_critics(project: Project) -> tuple[Critic, ...]:
@@ -112,7 +126,7 @@ def check(project: Project) -> tuple[Check, ...]:
 
     ask = Ask(project.place.scope)
     with open_cluster(project) as cluster, open_views(project) as views:
-        critics = gates(project, cluster)
+        critics = gates(project, cluster=cluster)
         checks = critique(views, critics, Patch(), ask)
         advisers = tuple(critic for critic in _task_critics(project) if not critic.gate)
         if not advisers or not all(check.clean and check.complete for check in checks):
@@ -225,7 +239,7 @@ def loop_parts(
     fast = FastProof(place.top, protection.is_test, protection.plugins, under, same)
     return Parts(
         views=views,
-        critics=gates(project, cluster),
+        critics=gates(project, views, cluster),
         proposers=_proposers(project, client, under, equivalence, cluster) if proposers is None else proposers,
         original=original,
         reason=protection.reason,

@@ -135,6 +135,13 @@ PROOF = (
         help="Prove with the tests that can reach the patch instead of all (default: no). The hook and suggest never "
         "do, because what they publish is not reviewed.",
     ),
+    option(
+        "--processes",
+        "N",
+        "Prove with up to N test processes at a time, where this does not change the results (default: one per core, "
+        "at most 8).",
+        ONE_OR_MORE,
+    ),
 )
 DESTINATION = (
     click.option("--diff", is_flag=True, help="Print the patch and write nothing."),

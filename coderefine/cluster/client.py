@@ -23,7 +23,8 @@ from uuid import uuid4
 
 from coderefine.cluster.candidates import SpreadPool
 from coderefine.cluster.environments import Environment, LockFile, describe
-from coderefine.cluster.shards import SuiteRecord, SuiteRun
+from coderefine.cluster.shards import SuiteRecord
+from coderefine.cluster.suite_run import SuiteRun
 from coderefine.cluster.trees import TreeStore, cache
 from coderefine.cluster.worker import Job, PoolJob
 from coderefine.cluster.workers import Workers

@@ -1,27 +1,18 @@
-"""Run all tests on the workers, divided by their durations if they do not depend on each other, and merge the results.
-
-New or changed tests first run all together, and then once more in shards. If the results are equal, later runs use
-shards. If a test fails in a shard, but did not fail in the last run of all tests together, it may depend on tests of
-other shards; then all tests run together once more. If that run has other results than the shards, or if the tests have
-other results on this machine, they are not divided again until they change.
-"""
+"""Divide tests by their files into shards, record whether they depend on each other, and merge the results."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import reduce
 from itertools import chain
 from pathlib import Path
 
-from coderefine.cluster.worker import Job
-from coderefine.cluster.workers import Batch, Workers
+from coderefine.config import Config
 from coderefine.core import Ask, Check, Coverage
-from coderefine.core.plurals import counted
-from coderefine.journal import storage
 
 SHORTEST = 2.0
 """Minimum seconds of tests in a shard, because its start takes time."""
@@ -49,6 +40,8 @@ class SuiteRecord:
         return cls()
 
     def save(self, file: Path) -> None:
+        from coderefine.journal import storage  # takes 20 ms, and a run on this machine saves nothing
+
         storage.make_folder(file.parent)
         storage.write(file, json.dumps(asdict(self)).encode())
 
@@ -72,7 +65,8 @@ class SuiteRecord:
     def shards(self, most: int) -> list[tuple[str, ...]]:
         """Divide the known test files into at most `most` shards of about equal duration; long files are placed first.
 
-        Return no shard if the tests take less than SHORTEST seconds altogether.
+        The files of a shard are in collection order. Return no shard if the tests take less than SHORTEST seconds
+        altogether.
         """
         number = min(most, len(self.seconds), int(sum(self.seconds.values()) / SHORTEST))
         if not number:
@@ -83,100 +77,19 @@ class SuiteRecord:
             load, index = min(loads)
             found[index].append(path)
             loads[index] = (load + seconds, index)
-        return [tuple(shard) for shard in found]
+        return [tuple(path for path in self.seconds if path in shard) for shard in map(frozenset, found)]
 
 
-@dataclass(slots=True)
-class SuiteRun:
-    """A run of all tests of `job` on the workers `able`. `at_home` runs tests on this machine.
+def parts(config: Config, ask: Ask, prefix: str, shards: Sequence[tuple[str, ...]]) -> Iterator[tuple[Config, Ask]]:
+    """Yield configuration and request for the run of each shard; without shards, those for one run of all tests.
 
-    `record`, stored in `file`, describes the tests; the run updates it.
+    The first run also has all tests that are in no shard. `prefix`: the folder of the project in the repository.
     """
-
-    workers: Workers
-    job: Job
-    able: Sequence[str]
-    record: SuiteRecord
-    file: Path
-    at_home: Callable[[Ask], Check]
-
-    def check(self) -> tuple[Check | None, str]:
-        """Return the result of the workers, and the number of shards; or None, and why they have no result."""
-        shards = self.record.shards(len(self.able)) if self.record.independent and not self._partial else []
-        check, why = self._sharded(shards)
-        if check and len(shards) > 1 and not set(check.failing) <= set(self.record.failing):
-            check, why = self._whole(check)
-            shards = []
-        if check is None:
-            return None, why
-        self._learn(check, whole=len(shards) < 2)
-        if result := confirmed(check, self.job.ask, self.at_home):
-            return result, why
-        if check.complete and len(shards) > 1:
-            replace(self.record, independent=False).save(self.file)
-        return None, "other results on the workers than here"
-
-    @property
-    def _partial(self) -> bool:
-        return self.job.ask.files is not None
-
-    def _whole(self, divided: Check) -> tuple[Check | None, str]:
-        """Run all tests together, and record whether their results differ from `divided`, the result of the shards.
-
-        Return what `check` returns.
-        """
-        check, why = self._sharded([])
-        if check and divided.complete and not same(divided, check):
-            self.record = replace(self.record, independent=False)
-        return check, why
-
-    def _learn(self, check: Check, *, whole: bool) -> None:
-        """Update the record from `check`.
-
-        If it is unknown whether the tests may be divided, run them in shards and compare the results.
-        """
-        if self._partial or not check.complete:
-            return
-        self.record = self.record.learn(check, whole=whole)
-        shards = self.record.shards(len(self.able))
-        if self.record.independent is None and len(shards) > 1:
-            again, _ = self._sharded(shards)
-            self.record = replace(self.record, independent=None if again is None else same(check, again))
-        self.record.save(self.file)
-
-    def _sharded(self, shards: Sequence[tuple[str, ...]]) -> tuple[Check | None, str]:
-        """Run the shards, the first together with all tests that are in no shard; without shards, run all tests.
-
-        Return what `check` returns.
-        """
-        job = self.job
-        others = chain.from_iterable(shards[1:])
-        root = f"{job.prefix}/".removeprefix("./")
-        ignored = (f"--ignore={path.removeprefix(root)}" for path in others)
-        first = replace(job, config=replace(job.config, pytest_args=(*job.config.pytest_args, *ignored)))
-        jobs = [first, *(replace(job, ask=replace(job.ask, files=shard)) for shard in shards[1:])]
-        seconds = self.record.seconds
-        expected = [sum(map(seconds.__getitem__, shard)) for shard in shards or [tuple(seconds)]]
-        answers = Batch(self.workers, jobs, self.able, expected).answers()
-        if fault := next((answer for answer in answers if isinstance(answer, str)), ""):
-            return None, fault
-        return merged([answer for answer in answers if isinstance(answer, Check)]), counted(len(jobs), "shard")
-
-
-def confirmed(check: Check, ask: Ask, at_home: Callable[[Ask], Check]) -> Check | None:
-    """Repeat on this machine the test files that fail in `check`, a result of workers; return None if results differ.
-
-    If the results agree, return `check` with the local results. If `check` is incomplete, return the local results if
-    they contain a new failure and `ask.stop_early` is set, else None.
-    """
-    failing = tuple(dict.fromkeys(check.cases[name].path for name in check.failing))
-    if not failing:
-        return check if check.complete else None
-    home = at_home(replace(ask, files=failing))
-    if not check.complete:
-        return home if ask.stop_early and set(home.failing) - ask.known else None
-    there = {id: case for id, case in check.cases.items() if case.path in failing}
-    return replace(check, cases={**check.cases, **home.cases}) if same(replace(check, cases=there), home) else None
+    root = f"{prefix}/".removeprefix("./")
+    ignored = (f"--ignore={path.removeprefix(root)}" for path in chain.from_iterable(shards[1:]))
+    yield replace(config, pytest_args=(*config.pytest_args, *ignored)), ask
+    for shard in shards[1:]:
+        yield config, replace(ask, files=shard)
 
 
 def merged(checks: Sequence[Check]) -> Check:
@@ -198,6 +111,10 @@ def _joined(one: Check, other: Check) -> Check:
         notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
         followed=one.followed or other.followed,
         steps={**one.steps, **other.steps},
+        compiled={
+            path: one.compiled.get(path, frozenset()) | other.compiled.get(path, frozenset())
+            for path in {**one.compiled, **other.compiled}
+        },
     )
 
 

@@ -77,13 +77,14 @@ class Config:
     """Everything that a user can configure. A key `max_complexity` is `max-complexity` in TOML and on the command line.
 
     None: not set, or found automatically. `gates`: the names of the gates that run; unless the user chooses them, also
-    all `commands`. `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds;
-    `request_timeout`: the longest silence of the model's server. `max_cost`: dollars. Without `search_time` the search
-    takes 30 s, or 8 s if a model follows. `test_timeout` limits a test whose usual duration is unknown. `network`:
-    whether the tests may use the network. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`:
-    names or globs of variables that the tests get although they look like secrets. `task`: a name (tasks/) or a TOML
-    file, relative to the project's root. `models`: names of models from cheap to strong, in place of `model`.
-    `samples`: answers per round, 0 for the policy's default. `accept`: which patches are written, see ACCEPTS.
+    all `commands`. `timeout`, `test_timeout`, `search_time` and `request_timeout` are seconds; `request_timeout`: the
+    longest silence of the model's server. `max_cost`: dollars. Without `search_time` the search takes 30 s, or 8 s if a
+    model follows. `test_timeout` limits a test whose usual duration is unknown. `network`: whether the tests may use
+    the network. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`: names or globs of
+    variables that the tests get although they look like secrets. `task`: a name (tasks/) or a TOML file, relative to
+    the project's root. `models`: names of models from cheap to strong, in place of `model`. `processes`: maximum number
+    of test processes at a time in a proof (None: one per core, at most 8). `samples`: answers per round, 0 for the
+    policy's default. `accept`: which patches are written, see ACCEPTS.
 
     `cluster`: the address of a cluster whose workers run the tests. `cluster_python`: the interpreter of the workers
     (None: the same path as here). `cluster_install`: a lock file, relative to the project's root, from which the
@@ -130,6 +131,7 @@ class Config:
     sandbox: str = "auto"
     accept: str = ACCEPTS[0]
     fast_proof: bool = False
+    processes: int | None = None
     cluster: str | None = None
     cluster_python: str | None = None
     cluster_install: str | None = None

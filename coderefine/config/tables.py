@@ -47,6 +47,7 @@ NOT_NEGATIVE = Range()
 RANGES: Mapping[str, Range] = {
     "max-complexity": Range(1),
     "samples": Range(1),
+    "processes": Range(1),
     "min-maintainability": Range(0, 100),
     "temperature": Range(0, 2),
     "test-timeout": Range(0.01, 86_400),

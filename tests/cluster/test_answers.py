@@ -13,7 +13,7 @@ import pytest
 from coderefine.cluster import worker
 from coderefine.cluster.client import Cluster, connect
 from coderefine.cluster.environments import Environment
-from coderefine.cluster.shards import confirmed
+from coderefine.cluster.suite_run import confirmed
 from coderefine.cluster.trees import TreeStore
 from coderefine.cluster.worker import Job
 from coderefine.cluster.workers import LATE, Batch, Running, Workers
