@@ -18,6 +18,7 @@ from coderefine.errors import ConfigError, SandboxError
 
 if TYPE_CHECKING:
     from coderefine.cluster.client import Cluster
+    from coderefine.config import Config
     from coderefine.journal import Journal
     from coderefine.llm.client import Client
     from coderefine.llm.model_request import ModelRequest
@@ -79,13 +80,7 @@ def gates(project: Project, views: Views | None = None, cluster: Cluster | None 
     pytest runs on the workers of `cluster`; without one, but with `views`, proofs run in several processes, each in one
     of these views. Raises ConfigError if there are no gates.
     """
-    from coderefine.critics import build
-
-    configured = build(project.place, project.interpreter, project.config, project.listen)
-    runner = cluster.run_tests if cluster else _processes(project.config.processes, views)
-    for critic in configured:
-        if runner and critic.name == "pytest":
-            critic.runner = runner  # type: ignore[attr-defined]
+    configured = _configured_gates(project, cluster.run_tests if cluster else _processes(project.config, views))
     if project.task.wanted:
         from coderefine.critics.task_gates import AcceptanceTests
 
@@ -96,9 +91,22 @@ def gates(project: Project, views: Views | None = None, cluster: Cluster | None 
     return found
 
 
-def _processes(most: int | None, views: Views | None) -> Callable[..., Check] | None:
-    """Return the function that runs tests in at most `most` processes (None: one per core); None if that is one."""
-    most = most or min(MOST_PROCESSES, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+def _configured_gates(project: Project, runner: Callable[..., Check] | None) -> tuple[Critic, ...]:
+    """Return the gates that the configuration names. `runner`: the function that runs tests (None: the usual one)."""
+    from coderefine.critics import build
+
+    found = build(project.place, project.interpreter, project.config, project.listen)
+    for critic in found:
+        if runner and critic.name == "pytest":
+            critic.runner = runner  # type: ignore[attr-defined]
+    return found
+
+
+def _processes(config: Config, views: Views | None) -> Callable[..., Check] | None:
+    """Return the function that divides the tests of proofs among processes in `views`; None if there is only one."""
+    most = config.processes or min(
+        MOST_PROCESSES, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    )
     if views is None or most == 1:
         return None
     from coderefine.cluster.processes import Processes

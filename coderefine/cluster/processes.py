@@ -64,22 +64,20 @@ class Processes:
         def run(view: View, config: Config, ask: Ask, listen: Listen) -> Check:
             return run_tests(view, place, interpreter, config, ask, listen, options)
 
-        whole = ask.tests is None and ask.files is None and not ask.stop_early
-        shards = self._shards(view, place, config) if ask.proof and whole else []
-        if not shards:
-            check = run(view, config, ask, listen)
-            self._learn(view, check, whole=whole)
-            return check
-        began = time.monotonic()
-        divided = self._divided(view, list(parts(config, ask, place.prefix, shards)), listen, run)
-        if divided and self._is_as_before(divided):
-            note = f"{counted(len(divided.cases), 'test')} ran in {len(shards)} processes at a time"
-            check = replace(divided, notes=(*divided.notes, note))
-        else:
+        whole = _is_whole(ask)
+        if ask.proof and whole and (shards := self._shards(view, place, config)):
+            began = time.monotonic()
+            divided = self._divided(view, list(parts(config, ask, place.prefix, shards)), listen, run)
+            if divided and self._is_as_before(divided):
+                note = f"{counted(len(divided.cases), 'test')} ran in {len(shards)} processes at a time"
+                return replace(divided, notes=(*divided.notes, note))
             check = run(view, config, ask, listen)
             if divided and divided.complete and not same(divided, check):
                 _record(place, _digest(view, place, config))
-        return replace(check, seconds=time.monotonic() - began)
+            return replace(check, seconds=time.monotonic() - began)
+        check = run(view, config, ask, listen)
+        self._learn(view, check, whole=whole)
+        return check
 
     def _learn(self, view: View, check: Check, *, whole: bool) -> None:
         """Store what `check` shows about the unchanged tree, which is the first tree on which all tests ran."""
@@ -93,24 +91,15 @@ class Processes:
             self.alone.update(check.failing)
 
     def _shards(self, view: View, place: Place, config: Config) -> list[tuple[str, ...]]:
-        """Return the shards for a proof; none if the tests run in one process.
+        """Return the shards for a proof; none if it must run in one process, or if shards would save little time.
 
-        Two processes must share neither files nor a network; views that are overlays guarantee this. All files with
-        failing tests are in one shard, because one of these tests may fail because of another one.
+        Two processes must share neither files nor a network; views that are overlays guarantee this.
         """
         before = self.before
         if before is None or not before.complete or view.top != place.top or "network off" not in view.isolation:
             return []
-        seconds = SuiteRecord().learn(before, whole=True).seconds
-        bad = {before.cases[name].path for name in before.failing}
-        group = {path: min(bad) if path in bad else path for path in seconds}
-        known: defaultdict[str, float] = defaultdict(float)
-        for path, took in seconds.items():
-            known[group[path]] += took
-        found = SuiteRecord(known).shards(self.most)
-        if len(found) < 2 or _recorded(place) == _digest(view, place, config):
-            return []
-        return [tuple(path for path in seconds if group[path] in shard) for shard in found]
+        found = _shards(before, self.most)
+        return found if len(found) > 1 and _recorded(place) != _digest(view, place, config) else []
 
     def _divided(
         self,
@@ -147,6 +136,23 @@ class Processes:
 
         cases = check.cases
         return check.complete and cases.keys() == before.keys() and all(fits(before[id], cases[id]) for id in cases)
+
+
+def _is_whole(ask: Ask) -> bool:
+    return ask.tests is None and ask.files is None and not ask.stop_early
+
+
+def _shards(before: Check, most: int) -> list[tuple[str, ...]]:
+    """Divide the test files into at most `most` shards; all files with failing tests are in the first one.
+
+    One of these tests may fail because of another one. Of these files only the first is named, since the first shard
+    runs all files that no shard names (see `parts`).
+    """
+    bad = [before.cases[name].path for name in before.failing]
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for case in before.cases.values():
+        seconds[bad[0] if case.path in bad else case.path] += case.seconds
+    return sorted(SuiteRecord(seconds).shards(most), key=lambda shard: not bad or bad[0] not in shard)
 
 
 def _digest(view: View, place: Place, config: Config) -> str:
