@@ -212,8 +212,8 @@ def _is_any(annotation: ast.expr, names: Bindings) -> bool:
 
 def _undefined(path: str, findings: Sequence[Finding]) -> frozenset[str]:
     """Return all words of messages that say that a name is not defined: of findings on `path`, and of failing tests."""
-    said = (one.message for one in findings if one.path == path or one.critic == "pytest")
-    return frozenset(word for text in said if UNDEFINED.search(text) for word in re.findall(r"\w+", text))
+    texts = (one.message for one in findings if one.path == path or one.critic == "pytest")
+    return frozenset(word for text in texts if UNDEFINED.search(text) for word in re.findall(r"\w+", text))
 
 
 def _words(annotation: ast.expr) -> frozenset[str]:
