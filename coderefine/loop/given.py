@@ -9,7 +9,7 @@ sandbox, unlike the user's own tests at the baseline.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from coderefine import judge
@@ -323,9 +323,12 @@ class _Conclusion:
         """Return why the patch's code fails with the tests as they were before the patch; "" if it does not."""
         was = self.start.baseline
         repaired = sorted(failing(was) - failing(tried) - self._flaky)
-        fast = self._old_files(repaired)
-        if fast is not None and not fast.files:
-            return ""
+        fast = None  # all tests must run
+        if self.given.files is not None:
+            changed = (id_ for id_, case in was.cases.items() if case.path in self.given.tests)
+            fast = ChosenTests(tuple(files_of((*changed, *repaired))))
+            if not fast.files:
+                return ""
         self.start.notify("stage", "the patch's code with the tests as they were")
         parts = replace(self.start.parts, fast=fast if fast is None else (lambda *_: fast), record=forget)
         state = State(parts, attempts=[was], flaky=self._flaky, freedom=self.start.freedom, began=self.start.began)
@@ -337,10 +340,3 @@ class _Conclusion:
             return f"with the tests as they were: {why}"
         still = tuple(sorted(failing(old).intersection(repaired)))
         return f"passes only with the patch's tests: {listed(still)}" if still else ""
-
-    def _old_files(self, repaired: Sequence[str]) -> ChosenTests | None:
-        """Return the test files that the patch changes, and the files of repaired tests; None: all tests must run."""
-        if self.given.files is None:
-            return None
-        changed = (id_ for id_, case in self.start.baseline.cases.items() if case.path in self.given.tests)
-        return ChosenTests(tuple(files_of((*changed, *repaired))))
