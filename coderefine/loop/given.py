@@ -208,6 +208,7 @@ class _Conclusion:
         evidence = self._evidence(tried, measured=not against) if tried.checks else Evidence()
         helps = judge.publishable(tried, self.state.baseline, self.state.flaky, self.state.parts.scope)
         passing = {id_ for id_, case in tried.cases.items() if case.status is Status.PASSED}
+        new = unmatched(tried.findings, self.start.baseline.findings)
         return Proof(
             Verdict(not against and bool(helps), against or (helps.reason if helps else NO_HELP)),
             self.given.whole,
@@ -215,7 +216,7 @@ class _Conclusion:
             weakened,
             rests=tuple(self._rests(tried, evidence)),
             added=tuple(sorted(passing.difference(known, evidence.flipped))),
-            findings=tuple(self._new_findings(tried)),
+            findings=tuple(finding for finding in new if finding.symbol not in self._flaky),
             unjudged=self.given.unjudged,
             worse=bool(against),
         )
@@ -228,10 +229,6 @@ class _Conclusion:
         known = self.start.baseline.cases
         changed = {id_ for id_, case in tried.cases.items() if case.path in self.given.tests}
         return (id_ for id_ in evidence.flipped if id_ in changed and not (id_ in known and known[id_].status.bad))
-
-    def _new_findings(self, tried: Attempt) -> Iterator[Finding]:
-        new = unmatched(tried.findings, self.start.baseline.findings)
-        return (finding for finding in new if finding.symbol not in self._flaky)
 
     @property
     def _tried(self) -> Attempt:
