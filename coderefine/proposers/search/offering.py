@@ -38,7 +38,7 @@ def offer(rivals: Rivals, first: Repair, base: Patch, read: Read, roots: Sequenc
     modules = dict.fromkeys((*(one.module for one in questions), *(module_name(path, roots) for path in paths)))
     return Offer(
         tuple(
-            Alternative(patch, group.changed, group.features.voices)
+            Alternative(patch, group.changed, group.features.alike)
             for patch, group in zip(patches, groups, strict=True)
         ),
         rivals.fixed,
