@@ -368,7 +368,7 @@ def uninstall() -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether `install` wrote the file, and nobody has added anything to it; False for a link."""
+    """Return whether `install` wrote the whole file, without a later addition; False for a link."""
     if path.is_symlink() or not path.is_file():
         return False
     return INSTALLED.fullmatch(path.read_bytes().decode("utf-8", "replace")) is not None

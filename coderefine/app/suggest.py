@@ -208,7 +208,7 @@ def _why(before: Attempt, after: Attempt) -> str:
     cleared = gone(before, after)
     tests = [finding.symbol for finding in cleared if finding.critic == "pytest"]
     if tests:
-        return f"mends {listed(tuple(dict.fromkeys(tests)))}"
+        return f"repairs {listed(tuple(dict.fromkeys(tests)))}"
     return "; ".join(dict.fromkeys(f"{rule(finding)}: {words(finding)}" for finding in cleared))
 
 

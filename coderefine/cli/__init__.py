@@ -25,33 +25,22 @@ def main(argv: list[str] | None = None) -> None:
 
     Exit codes: 0 checks pass, 1 findings remain, 2 wrong usage or environment, 3 a bug in coderefine, 130 interrupted.
     """
-    _open_missing_streams()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # the caller closed this stream (`>&-`)
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the end
     given = sys.argv[1:] if argv is None else argv
-    code = _clean(given)
-    if code is not None:
-        sys.stderr.flush()
-        os._exit(code)  # sys.exit would take longer than the whole check of the hook
+    if given[:2] == ["hook", "run"]:
+        from coderefine.quick.front import hook
+
+        try:
+            code = hook(given[2:])  # None if the fast path cannot decide alone
+        except KeyboardInterrupt:
+            code = _fail(NOTHING_WRITTEN, INTERRUPTED)
+        if code is not None:
+            sys.stderr.flush()
+            os._exit(code)  # sys.exit would take longer than the whole check of the hook
     interrupt_on_signals()
     sys.exit(_guarded(given))
-
-
-def _open_missing_streams() -> None:
-    """Open the null device for each standard stream that the caller closed (`>&-`): Python sets it to None."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the end
-
-
-def _clean(argv: list[str]) -> int | None:
-    """Return the exit code of `hook run` if the fast path can decide alone, else None."""
-    if argv[:2] != ["hook", "run"]:
-        return None
-    from coderefine.quick.front import hook
-
-    try:
-        return hook(argv[2:])
-    except KeyboardInterrupt:
-        return _fail(NOTHING_WRITTEN, INTERRUPTED)
 
 
 def _guarded(argv: list[str] | None) -> int:

@@ -23,18 +23,6 @@ from coderefine.git import process
 @click.option("--no-model", is_flag=True, help="Use no model, even with a key in the environment.")
 def demo(folder: Path | None, *, quiet: bool, no_model: bool) -> int:
     """Make a small git repository with failing tests and lint (in FOLDER, default: a temporary one) and fix it."""
-    place = _made(folder)
-    click.echo(f"made      {place}: two modules, three bugs, two lint findings")
-    settings = {"python": sys.executable, "message": "fix: repair the shop"}
-    request = Request(("demo",), settings, Destination(commit=True), model=not no_model)
-    with screen(quiet=quiet, format_="text", diff=True) as display:
-        code = run_and_report(find_project((str(place),), settings, display.listen), request, display)
-    click.echo(f"look      git -C {place} show")
-    return code
-
-
-def _made(folder: Path | None) -> Path:
-    """Create the repository with one commit."""
     place = Path(tempfile.mkdtemp(prefix="coderefine-demo-")) if folder is None else folder.absolute()
     if place.exists() and any(place.iterdir()):
         raise UsageError(f"{place} is not empty; name a folder that does not exist yet")
@@ -53,4 +41,10 @@ def _made(folder: Path | None) -> Path:
         result = process.run(step, cwd=place)
         if result.returncode:
             raise process.complaint(result, place)
-    return place
+    click.echo(f"made      {place}: two modules, three bugs, two lint findings")
+    settings = {"python": sys.executable, "message": "fix: repair the shop"}
+    request = Request(("demo",), settings, Destination(commit=True), model=not no_model)
+    with screen(quiet=quiet, format_="text", diff=True) as display:
+        code = run_and_report(find_project((str(place),), settings, display.listen), request, display)
+    click.echo(f"look      git -C {place} show")
+    return code

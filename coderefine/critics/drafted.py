@@ -10,7 +10,7 @@ import ast
 import hashlib
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TypeGuard
@@ -43,8 +43,8 @@ from coderefine.llm.model_request import Message, ModelRequest
 from coderefine.llm.normalize import fenced, mark
 from coderefine.llm.prompts import render
 from coderefine.llm.reasoning import without_reasoning
-from coderefine.project import Interpreter, Place
-from coderefine.project.place import below
+from coderefine.project import Interpreter, Place, Protection
+from coderefine.project.place import below, module_name
 from coderefine.runner.cold import run_tests
 from coderefine.sandbox.permissions import TIGHT
 from coderefine.source import syntax, text_of
@@ -96,7 +96,8 @@ class Drafted:
         began = time.monotonic()
         if self._text is None:
             # From the user's files: the draft must not be derived from the answer.
-            self._text = draft(self._client, self._task, self._place.prefix, lambda path: text_of(self._original(path)))
+            roots = Protection.of(self._place, self._config).import_roots
+            self._text = draft(self._client, self._task, roots, lambda path: text_of(self._original(path)))
         if not self._text:
             return Check(self.name, gate=False, notes=("the model drafted no tests",))
         ran = self._run(view, ask)
@@ -181,26 +182,21 @@ def is_draft(file: Path) -> bool:
 BLOCK = re.compile(r"^```[\w-]*[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def draft(client: Client, task: Task, prefix: str, read: Read) -> str:
+def draft(client: Client, task: Task, roots: Sequence[str], read: Read) -> str:
     """Return a test module for `task.wanted[0]`; "" if the model's answer contains no tests.
 
-    `read`: reads a file by its path. Raises the errors of `Client.ask`.
+    `roots`: the folders from which modules are imported. `read`: reads a file by its path. Raises the errors of
+    `Client.ask`.
     """
     path = task.wanted[0]
     before = read(path)
     shown = fenced("file", path, before, mark((before,))) if before else ""
     code = "\n".join(part for part in (given_files(task, read), shown) if part)
-    system = render("drafter", module=module_of(path, prefix))
+    system = render("drafter", module=module_name(path, roots))
     user = render("drafts", code=code, path=path, goal=task.goal)
     messages = (Message("system", system), Message("user", user))
     reply = client.ask(ModelRequest("draft", messages, 0.2, reply_tokens=2048)).text
     return next((block for block in BLOCK.findall(without_reasoning(reply)) if tests_in(block)), "")
-
-
-def module_of(path: str, prefix: str) -> str:
-    """Return the dotted name of the module at `path` in the project at `prefix` (".": the top)."""
-    parts = PurePosixPath(below(path, prefix).removeprefix("src/")).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def tests_in(text: str) -> frozenset[str]:

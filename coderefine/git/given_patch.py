@@ -109,7 +109,7 @@ def _check_untracked(repository: Repository, before: str, found: GivenPatch) -> 
 def read_commits(repository: Repository, name: str) -> GivenPatch | None:
     """Read a commit (compared with its first parent), a range `A..B`, or a branch (its commits that HEAD lacks).
 
-    Return None if `name` is none of these. Raises UsageError if it contains no change.
+    Return None if `name` is something else. Raises UsageError if it contains no change.
     """
     since, after = _ends(repository, name)
     if not after:

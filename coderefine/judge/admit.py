@@ -73,10 +73,6 @@ class _Case:
         return any(self.is_product(str(PurePosixPath(folder, file))) for folder in folders for file in files)
 
 
-def _nothing(_path: str) -> bool:
-    return False
-
-
 def admit(
     patch: Patch,
     originals: Mapping[str, bytes | None],
@@ -89,7 +85,7 @@ def admit(
     modules: frozenset[str] = frozenset(),
     roots: Sequence[str] = ROOTS,
     helpers: Helpers = no_helpers,
-    is_product: Callable[[str], bool] = _nothing,
+    is_product: Callable[[str], bool] = lambda _: False,
 ) -> Verdict:
     """Return whether `patch` may be tested, with the first reason if not.
 

@@ -1,7 +1,7 @@
 """Name the settings that a patch changes in files that configure the checks.
 
-Whether a setting makes a check weaker cannot be told from what the check finds today: a limit that is lowered, or a
-warning that is no longer an error, may hide nothing yet.
+What a check finds today does not show whether a setting makes it weaker: a limit that is lowered, or a warning that is
+no longer an error, may hide nothing yet.
 """
 
 from __future__ import annotations

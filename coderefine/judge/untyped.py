@@ -87,7 +87,7 @@ def _less(old: ast.Module, new: ast.Module, moved: Mapping[str, Function], excus
     for name, one, other in _pairs(old, new, moved):
         now = types_of(other) if isinstance(other, Function) else {}
         for part, before, after in _changed(one, now, other):
-            if excused.isdisjoint(_words(before)) and _looser(before, after, names):
+            if excused.isdisjoint(re.findall(r"\w+", ast.unparse(before))) and _looser(before, after, names):
                 how = "removes the annotation of" if after is None else "makes Any of the annotation of"
                 yield f"{how} {part} in {name}"
 
@@ -212,12 +212,8 @@ def _is_any(annotation: ast.expr, names: Bindings) -> bool:
 
 def _undefined(path: str, findings: Sequence[Finding]) -> frozenset[str]:
     """Return all words of messages that say that a name is not defined: of findings on `path`, and of failing tests."""
-    said = (one.message for one in findings if one.path == path or one.critic == "pytest")
-    return frozenset(word for text in said if UNDEFINED.search(text) for word in re.findall(r"\w+", text))
-
-
-def _words(annotation: ast.expr) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", ast.unparse(annotation)))
+    texts = (one.message for one in findings if one.path == path or one.critic == "pytest")
+    return frozenset(word for text in texts if UNDEFINED.search(text) for word in re.findall(r"\w+", text))
 
 
 def _unread(old: ast.Module, new: ast.Module) -> Iterator[str]:

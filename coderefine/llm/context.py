@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from coderefine.core import Case, Finding, Read, Task
 from coderefine.llm.failing_tests import conftest_excerpts, excerpt, joined
-from coderefine.llm.findings_text import MOST, Witness, describe, leading, passing_nearby
+from coderefine.llm.findings_text import MOST, EvidenceSources, describe, leading, passing_nearby
 from coderefine.llm.folding import MARKED, RAN
 from coderefine.llm.missing_symbols import Failed, MissingSymbol, find_missing, users
 from coderefine.llm.modules import Definition, ModuleIndex, dotted_names
@@ -92,13 +92,13 @@ def gather(
     (None: unknown); it needs a test run and is called only if not all code is shown. `wide`: describe all remaining
     failures, not only the most important ones.
     """
-    witness = Witness(repository.top, cases, repository.text)
+    sources = EvidenceSources(repository.top, cases, repository.text)
     project = ModuleIndex(repository.text, repository.roots, repository.listing)
     failed = [_failed(finding, cases) for finding in findings if finding.critic == "pytest"]
     symbols = find_missing(failed, project)
     share = room * (WIDER if wide else 1.0)
-    detailed = leading(findings, witness, wide=wide)
-    results = [*_notes(symbols, repository), describe(findings, witness, int(MOST * share), wide=wide)]
+    detailed = leading(findings, sources, wide=wide)
+    results = [*_notes(symbols, repository), describe(findings, sources, int(MOST * share), wide=wide)]
     left = int(LONGEST * room) - sum(map(len, results))
     most = min(int((USERS if symbols else TESTS) * share), left - int((PLACE if symbols else FUNCTIONS) * room))
     tests = _tests(detailed, cases, repository, symbols, most)

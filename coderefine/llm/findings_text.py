@@ -35,7 +35,7 @@ VALUE, SHORTER, VALUES = 80, 40, 240
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class EvidenceSources:
     """The sources of the evidence: the repository's top, the results of the tests, and the texts of the files."""
 
     top: Path
@@ -47,33 +47,33 @@ class Witness:
         return case.failure if case else None
 
 
-def describe(findings: Sequence[Finding], witness: Witness, most: int, *, wide: bool) -> str:
+def describe(findings: Sequence[Finding], sources: EvidenceSources, most: int, *, wide: bool) -> str:
     """Format `findings`: failing tests first, in full up to about `most` characters; then the others, briefly."""
     in_full: list[Finding] = []
     texts: list[str] = []
-    for finding in leading(findings, witness, wide=wide):
-        text = cut(_in_full(finding, witness), FULL)
+    for finding in leading(findings, sources, wide=wide):
+        text = cut(_in_full(finding, sources), FULL)
         if not texts or sum(map(len, texts)) + len(text) <= most:
             in_full.append(finding)
             texts.append(text)
     rest = [finding for finding in findings if finding.critic == "pytest" and finding not in in_full]
     others = [finding for finding in findings if finding.critic != "pytest"]
-    remarks = _lines(others, witness, FEW if in_full else REMARKS)
-    return "\n".join((*texts, *_also_failed(rest, witness), *remarks))
+    remarks = _lines(others, sources, FEW if in_full else REMARKS)
+    return "\n".join((*texts, *_also_failed(rest, sources), *remarks))
 
 
-def leading(findings: Iterable[Finding], witness: Witness, *, wide: bool) -> list[Finding]:
+def leading(findings: Iterable[Finding], sources: EvidenceSources, *, wide: bool) -> list[Finding]:
     """Select at most IN_FULL (with `wide`: WIDE) test failures: one of each kind first, then one of each test function.
 
     Two failures are of the same kind if the same function raised the same exception.
     """
 
     def is_long(finding: Finding) -> bool:
-        failure = witness.failure(finding)
+        failure = sources.failure(finding)
         return failure is not None and len(_message(failure)) > BRIEF
 
     def kind(finding: Finding) -> object:
-        failure = witness.failure(finding)
+        failure = sources.failure(finding)
         frame = failure.frames[-1] if failure and failure.frames else None
         return (failure.exception, frame and (frame.path, frame.function)) if failure else finding.message
 
@@ -120,18 +120,18 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z0-9]+", text.lower()))
 
 
-def _in_full(finding: Finding, witness: Witness) -> str:
+def _in_full(finding: Finding, sources: EvidenceSources) -> str:
     """Describe the failure of a test: its message, the frames in the project, and the captured output."""
     name = finding.symbol or finding.where
-    failure = witness.failure(finding)
+    failure = sources.failure(finding)
     if failure is None:
         body = "\n".join(part for part in (finding.message, finding.evidence) if part)
-        return f"FAILED {name}\n{cut(normalize(body, witness.top), EACH)}"
-    lines = [cut(normalize(_message(failure), witness.top), EACH)]
-    frames = _telling(failure.frames, witness.cases[finding.symbol].path)
-    lines += [_frame(frame, witness, innermost=frame is frames[-1]) for frame in frames]
+        return f"FAILED {name}\n{cut(normalize(body, sources.top), EACH)}"
+    lines = [cut(normalize(_message(failure), sources.top), EACH)]
+    frames = _telling(failure.frames, sources.cases[finding.symbol].path)
+    lines += [_frame(frame, sources, innermost=frame is frames[-1]) for frame in frames]
     if failure.output.strip():
-        lines.append(f"printed: {cut(normalize_output(failure.output.strip(), witness.top), OUTPUT)}")
+        lines.append(f"printed: {cut(normalize_output(failure.output.strip(), sources.top), OUTPUT)}")
     return "\n".join((f"FAILED {name}", *filter(None, lines)))
 
 
@@ -154,37 +154,37 @@ def _message(failure: Failure) -> str:
     return detail if message and message in detail else f"{whole}\n{detail}"
 
 
-def _frame(frame: Frame, witness: Witness, *, innermost: bool) -> str:
+def _frame(frame: Frame, sources: EvidenceSources, *, innermost: bool) -> str:
     """Format a frame with its source line and its first locals; `self` comes last, and is omitted for callers."""
-    lines = (witness.text(frame.path) or "").split("\n")
+    lines = (sources.text(frame.path) or "").split("\n")
     source = _short(lines[frame.line - 1].strip()) if 0 < frame.line <= len(lines) else ""
     names = sorted((name for name in frame.locals if innermost or name != "self"), key="self".__eq__)
     most, length = (LOCALS, VALUE) if innermost else (FEWER, SHORTER)
     shown = [f"{name}={_short(frame.locals[name], length)}" for name in names[:most]]
     values = f"; {_short(', '.join(shown), VALUES)}" if shown else ""
-    return normalize(f"  {frame.path}:{frame.line} {frame.function}: {source}{values}", witness.top)
+    return normalize(f"  {frame.path}:{frame.line} {frame.function}: {source}{values}", sources.top)
 
 
 def _short(value: str, most: int = VALUE) -> str:
     return shortened(re.sub(r"\s+", " ", value), most)
 
 
-def _also_failed(findings: Sequence[Finding], witness: Witness) -> list[str]:
+def _also_failed(findings: Sequence[Finding], sources: EvidenceSources) -> list[str]:
     """Return a line for each different message, with the tests that failed with it; at most LINES such lines.
 
     If there are more messages, add a line with the number of the other failures.
     """
     by_message: dict[str, list[str]] = {}
     for finding in findings:
-        failure = witness.failure(finding)
+        failure = sources.failure(finding)
         message = _short(failure.message if failure else finding.message, 100)
         by_message.setdefault(message, []).append(_short(finding.symbol.rpartition("::")[2] or finding.where))
     lines = [f"also FAILED {listed(names, NAMED)}: {message}" for message, names in list(by_message.items())[:LINES]]
     left = sum(map(len, list(by_message.values())[LINES:]))
-    return [*(normalize(line, witness.top) for line in lines), *([f"… and {left} more"] if left else [])]
+    return [*(normalize(line, sources.top) for line in lines), *([f"… and {left} more"] if left else [])]
 
 
-def _lines(findings: Sequence[Finding], witness: Witness, most: int) -> list[str]:
+def _lines(findings: Sequence[Finding], sources: EvidenceSources, most: int) -> list[str]:
     """Return one line for each of the first `most` findings, and one with the number of others.
 
     An instruction that several findings share is given only once.
@@ -195,5 +195,5 @@ def _lines(findings: Sequence[Finding], witness: Witness, most: int) -> list[str
     for finding in findings[:most]:
         instruction = f" ({finding.instruction})" if finding.instruction and finding.instruction not in advice else ""
         advice.add(finding.instruction)
-        lines.append(normalize(f"{finding.where} {finding.rule}: {finding.message}{instruction}".strip(), witness.top))
+        lines.append(normalize(f"{finding.where} {finding.rule}: {finding.message}{instruction}".strip(), sources.top))
     return [*lines, *more]

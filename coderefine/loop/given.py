@@ -9,7 +9,7 @@ sandbox, unlike the user's own tests at the baseline.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from coderefine import judge
@@ -208,6 +208,7 @@ class _Conclusion:
         evidence = self._evidence(tried, measured=not against) if tried.checks else Evidence()
         helps = judge.publishable(tried, self.state.baseline, self.state.flaky, self.state.parts.scope)
         passing = {id_ for id_, case in tried.cases.items() if case.status is Status.PASSED}
+        new = unmatched(tried.findings, self.start.baseline.findings)
         return Proof(
             Verdict(not against and bool(helps), against or (helps.reason if helps else NO_HELP)),
             self.given.whole,
@@ -215,7 +216,7 @@ class _Conclusion:
             weakened,
             rests=tuple(self._rests(tried, evidence)),
             added=tuple(sorted(passing.difference(known, evidence.flipped))),
-            findings=tuple(self._new_findings(tried)),
+            findings=tuple(finding for finding in new if finding.symbol not in self._flaky),
             unjudged=self.given.unjudged,
             worse=bool(against),
         )
@@ -228,10 +229,6 @@ class _Conclusion:
         known = self.start.baseline.cases
         changed = {id_ for id_, case in tried.cases.items() if case.path in self.given.tests}
         return (id_ for id_ in evidence.flipped if id_ in changed and not (id_ in known and known[id_].status.bad))
-
-    def _new_findings(self, tried: Attempt) -> Iterator[Finding]:
-        new = unmatched(tried.findings, self.start.baseline.findings)
-        return (finding for finding in new if finding.symbol not in self._flaky)
 
     @property
     def _tried(self) -> Attempt:
@@ -323,9 +320,12 @@ class _Conclusion:
         """Return why the patch's code fails with the tests as they were before the patch; "" if it does not."""
         was = self.start.baseline
         repaired = sorted(failing(was) - failing(tried) - self._flaky)
-        fast = self._old_files(repaired)
-        if fast is not None and not fast.files:
-            return ""
+        fast = None  # all tests must run
+        if self.given.files is not None:
+            changed = (id_ for id_, case in was.cases.items() if case.path in self.given.tests)
+            fast = ChosenTests(tuple(files_of((*changed, *repaired))))
+            if not fast.files:
+                return ""
         self.start.notify("stage", "the patch's code with the tests as they were")
         parts = replace(self.start.parts, fast=fast if fast is None else (lambda *_: fast), record=forget)
         state = State(parts, attempts=[was], flaky=self._flaky, freedom=self.start.freedom, began=self.start.began)
@@ -337,10 +337,3 @@ class _Conclusion:
             return f"with the tests as they were: {why}"
         still = tuple(sorted(failing(old).intersection(repaired)))
         return f"passes only with the patch's tests: {listed(still)}" if still else ""
-
-    def _old_files(self, repaired: Sequence[str]) -> ChosenTests | None:
-        """Return the test files that the patch changes, and the files of repaired tests; None: all tests must run."""
-        if self.given.files is None:
-            return None
-        changed = (id_ for id_, case in self.start.baseline.cases.items() if case.path in self.given.tests)
-        return ChosenTests(tuple(files_of((*changed, *repaired))))

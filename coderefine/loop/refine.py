@@ -61,7 +61,10 @@ def run_loop(state: State) -> Outcome:
                 return state.closed(best, *_reason(state, best, stop, why, offers), offers=offers)
             except KeyboardInterrupt:
                 why = "interrupted during the final proof"
-        return _unproved(state, why)
+        best = next(iter(state.publishable()), state.baseline)  # without the final proof
+        if best.number:
+            state.evidence = state.show(best)
+        return state.closed(best, Stop.INTERRUPTED, why)
     finally:
         state.confirmation.close()
 
@@ -208,14 +211,6 @@ def _reason(state: State, best: Attempt, stop: Stop, why: str, offers: tuple[Off
         return Stop.NO_PROGRESS, "the final proof did not confirm what the attempts showed"
     held = state.judges_pass(state.best)
     return (stop, why) if held or best.number else (stop, f"{why}; {held.reason}")
-
-
-def _unproved(state: State, why: str) -> Outcome:
-    """Return the outcome of an interrupted run: the best attempt that passed its checks, without the final proof."""
-    best = next(iter(state.publishable()), state.baseline)
-    if best.number:
-        state.evidence = state.show(best)
-    return state.closed(best, Stop.INTERRUPTED, why)
 
 
 SHOWN = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from coderefine.errors import SurroundingsError, UsageError
 from coderefine.markers import is_project
@@ -137,3 +137,9 @@ def outermost(paths: Collection[str]) -> tuple[str, ...]:
 def below(path: str, folder: str) -> str:
     """Return `path` relative to `folder` (".": the top); `path` itself if it is not inside."""
     return path.removeprefix(f"{folder}/") if folder not in ("", ".") else path
+
+
+def module_name(path: str, roots: Iterable[str]) -> str:
+    """Return the dotted name of the module at `path`; it is imported from the innermost of `roots` that contains it."""
+    parts = PurePosixPath(min((below(path, root) for root in roots), key=len)).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

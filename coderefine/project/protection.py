@@ -222,7 +222,7 @@ class Protection:
         return (self.top / path).is_file() and not self.is_test(path)
 
     def _only_named_so(self, path: str, parts: list[str]) -> bool:
-        """Return whether a file is named like a test module, but is none: `stats/t_test.py`, about Student's test.
+        """Return whether a file is named like a test module, but is not one: `stats/t_test.py`, about Student's test.
 
         Such a file is outside `testpaths` and in no folder of tests. It contains no test and no assertion, and imports
         no test tool. At least one file that is no test by its name or folder imports it; this shows that it does not

@@ -122,7 +122,9 @@ def _with_needed(recipe: str, runner: str) -> str:
 
 def _recipes(root: Path, runner: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     if runner in IN_TABLES:
-        yield "pyproject.toml", _tables(root / "pyproject.toml")
+        tools = toml_table(root / "pyproject.toml")
+        tables = (inner_table(tools, "tool", *keys) for keys in TABLES)
+        yield "pyproject.toml", {name: text for table in tables for name, text in _named_strings(table)}
     else:
         files, read = FORMATS[runner]
         yield from ((file, _content(root / file, read)) for file in files)
@@ -133,9 +135,3 @@ def _content(path: Path, read: Reader) -> Mapping[str, str]:
         return read(path.read_text("utf-8", "replace"))
     except (OSError, ValueError):
         return {}
-
-
-def _tables(path: Path) -> Mapping[str, str]:
-    tools = toml_table(path)
-    tables = (inner_table(tools, "tool", *keys) for keys in TABLES)
-    return {name: text for table in tables for name, text in _named_strings(table)}

@@ -50,12 +50,7 @@ def _patterns(settings: Mapping[str, object]) -> Iterator[str]:
 
 
 def is_unread(path: str, patterns: Iterable[str]) -> bool:
-    """Return whether `path` is in a hidden folder, or excluded by one of ruff's `patterns`."""
-    return is_hidden(path) or _matches(path, patterns)
-
-
-def _matches(path: str, patterns: Iterable[str]) -> bool:
-    """Return whether one of ruff's `patterns` excludes `path`, or a folder above it; both relative to the root."""
+    """Return whether `path` is in a hidden folder, or one of ruff's `patterns` excludes it or a folder above it."""
     parts = PurePosixPath(path).parts
     places = {*parts, *("/".join(parts[:end]) for end in range(1, len(parts) + 1))}
-    return any(fnmatchcase(place, pattern) for pattern in patterns for place in places)
+    return is_hidden(path) or any(fnmatchcase(place, pattern) for pattern in patterns for place in places)

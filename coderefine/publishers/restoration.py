@@ -27,9 +27,9 @@ class Restoration(NamedTuple):
 def take_back(journal: Journal, plan: Publication, *, in_use: bool = False) -> Restoration:
     """Restore the old content of every file that contains what we or hooks wrote.
 
-    A file that somebody else changed meanwhile keeps that change; if possible, only the patch is removed from it.
-    `in_use`: after a kill, the user may have worked with the written files. Then files that somebody else changed, and
-    files that are as in HEAD, stay as they are.
+    A file that others changed meanwhile keeps that change; if possible, only the patch is removed from it.
+    `in_use`: after a kill, the user may have worked with the written files. Then files that others changed, and files
+    that are as in HEAD, stay as they are.
     """
     found, complete = [], True
     for temp, change in zip(plan.temps, plan.changes, strict=True):
@@ -45,7 +45,7 @@ def take_back(journal: Journal, plan: Publication, *, in_use: bool = False) -> R
 def as_committed(repository: Repository, done: Publication) -> tuple[FileChange, ...]:
     """Return the changes of `done` with the content that its commit has, where hooks have changed it.
 
-    A file that is not as in the commit was changed by somebody else; so `undo` will refuse to replace it.
+    A file that is not as in the commit was changed by others; so `undo` will refuse to replace it.
     """
     found = ((change, file_io.current(repository.top, change.path)) for change in done.changes)
     return tuple(

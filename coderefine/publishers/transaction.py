@@ -57,8 +57,8 @@ def publish(journal: Journal, plan: Publication, check: Callable[[], None], act:
     """Write all files of `plan`, then call `act`, which may change the plan; return the publication.
 
     `check` raises PublishError if the tree is not the one for which the plan was made. If writing or `act` fails, or is
-    interrupted, everything is restored; the error names files that somebody else changed meanwhile. If only the record
-    fails after `act`, nothing is restored: raises UnrecordedError.
+    interrupted, everything is restored; the error names files that others changed meanwhile. If only the record fails
+    after `act`, nothing is restored: raises UnrecordedError.
     """
     top = journal.repository.top
     # A temporary name in the folder of each file: with `.new` for the new content, with `.old` for the old file.

@@ -162,6 +162,17 @@ def test_after_a_pick_the_other_offers_of_the_run_can_be_picked(tmp_path: Path) 
 
 
 @pytest.mark.thorough
+def test_an_expression_is_evaluated_in_a_project_below_the_top_with_its_own_import_root(tmp_path: Path) -> None:
+    """The name of the module was made from its path in the repository: `No module named 'svc'`."""
+    files = {"svc/pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["lib"]\n', "svc/lib/shop.py": SHOP}
+    top = make_repo(tmp_path / "mono", {**files, "svc/tests/test_shop.py": TESTS})
+    assert coderefine(*FIX, "svc", cwd=top).code == 1, "offered"
+    picked = coderefine("pick", "--that", f"{BOUND} == 900", cwd=top / "svc")
+    assert picked.code == 0, picked
+    assert "test      from shop import price" in picked.out
+
+
+@pytest.mark.thorough
 def test_a_pick_is_merged_with_the_files_current_content(shop: Path) -> None:
     write(shop, {"shop.py": SHOP.replace("Prices in cents", "All prices in cents")})
     assert coderefine("pick", run_of(shop), "1", cwd=shop).code == 0

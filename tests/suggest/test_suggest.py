@@ -72,7 +72,7 @@ def test_a_suggestion_a_summary_a_check_run_and_nothing_twice(pull: Fake) -> Non
     result = suggest(pull)
     assert result.code == 0, result.err
     (comment,) = pull.comments
-    assert "mends" in comment["body"]
+    assert "repairs test_order.py::test_" in comment["body"]
     assert comment["path"] == "order.py"
     (note,) = pull.notes
     assert "git apply <<" in note["body"]

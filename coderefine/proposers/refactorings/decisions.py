@@ -134,7 +134,7 @@ def _items(value: ast.expr) -> list[ast.expr]:
 def _missing(unit: Unit, kinds: Iterable[ast.expr]) -> str:
     """Return the doubt about classes, tuples of classes, or constants that are evaluated earlier than before.
 
-    There is none about built-in names, and names that an import or a class of the module surely binds. A class of a
+    Built-in names cause no doubt, nor do names that an import or a class of the module surely binds. A class of a
     package that is not installed may never have been evaluated.
     """
     known = (unit.declared.early | unit.declared.bases.keys()) - unit.flow.locals

@@ -226,7 +226,8 @@ class Search(Searcher):
         return True
 
     def _offered(self, rivals: Rivals | None, repair: Repair, situation: Situation) -> Offer | None:
-        return offer(rivals, repair, situation.best.patch, self._read) if rivals else None
+        roots = self._protection.import_roots
+        return offer(rivals, repair, situation.best.patch, self._read, roots) if rivals else None
 
     def _equals(self, repair: Repair) -> Iterator[Repair]:
         return (other for other in self.chosen.repairs if other is not repair and other.fixed == repair.fixed)

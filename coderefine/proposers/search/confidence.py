@@ -241,7 +241,7 @@ class Features:
     - `share`: the group's share of the weight of all plausible repairs.
     - `ways`: number of groups that do not contradict the documentation (see `documented`); if all contradict it, number
       of groups.
-    - `voices`: number of repairs in this group.
+    - `alike`: number of repairs in this group.
 
     Changed results:
 
@@ -282,7 +282,7 @@ class Features:
 
     share: float = 1.0
     ways: int = 1
-    voices: int = 1
+    alike: int = 1
     passing: float = 0.0
     least: float = 0.0
     crashes: float = 0.0
@@ -631,7 +631,7 @@ def groups(
             share=share,
             margin=features.worth - frontier,
             ways=len(agreed) - agreed.count(-1) or len(found),
-            voices=len(places),
+            alike=len(places),
             unexplained=unexplained,
         )
         changed = comparison.changed(order[0] + 1, "pPF")

@@ -86,9 +86,9 @@ def improvement(before: ast.AST, after: ast.AST, world: ProjectContext) -> int:
     """
     if not (_small(before) and _small(after)):
         return 0
-    told = _told(before)
+    checked = _checked(before)
     kept = {
-        "check": not told - _told(after) and not _uses(before, told) - _uses(after, told),
+        "check": not checked - _checked(after) and not _uses(before, checked) - _uses(after, checked),
         "condition": _alike(after) > _alike(before),
         "call": _calls(after) >= _calls(before),
         "comparison": _comparisons(after) >= _comparisons(before),
@@ -106,8 +106,8 @@ def _sign(was: int, now: int, *, kept: bool) -> int:
     return int(kept) if now < was else -int(now > was)
 
 
-def _told(function: ast.AST) -> Counter[str]:
-    """Count, for each variable, the conditions that say whether it is None or empty."""
+def _checked(function: ast.AST) -> Counter[str]:
+    """Count, for each variable, the conditions that check whether it is None or empty."""
     return Counter(name for test in _conditions(function) for true in (True, False) for name in known(test, true=true))
 
 
@@ -422,8 +422,8 @@ def _comparisons(function: ast.AST) -> int:
 def settled_comparisons(function: ast.AST) -> Iterator[ast.AST]:
     """Yield the comparisons with a number that have the same result for all possible values of the other side.
 
-    Examples are `x % 3 != -1`, `len(x) >= 0` and `text.find(part) < -1`. Honest code has none: there is none in 12,572
-    functions of real projects.
+    Examples are `x % 3 != -1`, `len(x) >= 0` and `text.find(part) < -1`. Honest code does not
+    contain them: 12,572 functions of real projects have none.
     """
     for node in ast.walk(function):
         if any(is_settled(value, operator, number_of(limit)) for value, operator, limit in sides(node)):

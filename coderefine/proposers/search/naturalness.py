@@ -86,13 +86,10 @@ class Trigrams:
         key = (first, second, third)
         found = self._memo.get(key)
         if found is None:
-            found = self._memo[key] = math.log(self._mixed(key))
+            single = self._blend((third,), (), FLOOR)
+            double = self._blend((second, third), (second,), single)
+            found = self._memo[key] = math.log(self._blend(key, (first, second), double))
         return found
-
-    def _mixed(self, gram: tuple[str, ...]) -> float:
-        single = self._blend(gram[2:], (), FLOOR)
-        double = self._blend(gram[1:], gram[1:2], single)
-        return self._blend(gram, gram[:2], double)
 
     def _blend(self, gram: tuple[str, ...], context: tuple[str, ...], lower: float) -> float:
         own = self._own

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from coderefine.core import Alternative, Offer, Patch, Question
+from coderefine.project.place import module_name
 from coderefine.proposers.search.confidence import Group, Rivals
 from coderefine.proposers.search.enumeration import Proposed
 from coderefine.proposers.search.validate import Repair
@@ -23,21 +23,22 @@ NO_VALUE = ("raises ", "does not ", "afterwards ")
 Read = Callable[[Patch, str], "bytes | None"]
 
 
-def offer(rivals: Rivals, first: Repair, base: Patch, read: Read) -> Offer:
+def offer(rivals: Rivals, first: Repair, base: Patch, read: Read, roots: Sequence[str] = ("src", ".")) -> Offer:
     """Build an offer with one repair of each behaviour.
 
     The first alternative behaves like `first`; likelier behaviours are left out, because a cold run has refused their
     repairs. `base`: the patch to which the repairs are added. `read`: returns the content of a file.
+    `roots`: the folders from which the project's modules are imported.
     """
     at = rivals.place(first)
     groups = rivals.groups[at : at + MOST]
     patches = [Patch(dict(group.repairs[0].files), "search", summary(group.repairs[0])) for group in groups]
     paths = sorted({path for patch in patches for path in patch.files})
     questions = tuple(_questions(groups, rivals.asked))
-    modules = dict.fromkeys((*(one.module for one in questions), *map(_module, paths)))
+    modules = dict.fromkeys((*(one.module for one in questions), *(module_name(path, roots) for path in paths)))
     return Offer(
         tuple(
-            Alternative(patch, group.changed, group.features.voices)
+            Alternative(patch, group.changed, group.features.alike)
             for patch, group in zip(patches, groups, strict=True)
         ),
         rivals.fixed,
@@ -47,12 +48,6 @@ def offer(rivals: Rivals, first: Repair, base: Patch, read: Read) -> Offer:
         tuple(modules),
         {path: read(base, path) for path in paths},
     )
-
-
-def _module(path: str) -> str:
-    """Return the dotted name under which the module at `path` is usually imported."""
-    parts = PurePosixPath(path.removeprefix("src/")).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,19 +242,18 @@ class GitHub(Host):
         return {
             "title": left + (", a patch is proved" if bundle.patch else ""),
             "summary": text + f"; {REPORTED}" * self.distrust,
-            "annotations": [_annotation(note) for note in notes],
+            "annotations": [
+                {
+                    "path": note.path,
+                    "start_line": note.first,
+                    "end_line": note.last,
+                    "annotation_level": "failure" if note.rule.startswith("pytest/") else "warning",
+                    "title": note.rule[:255],
+                    "message": note.text or note.rule or "finding",
+                }
+                for note in notes
+            ],
         }
-
-
-def _annotation(note: Note) -> dict[str, object]:
-    return {
-        "path": note.path,
-        "start_line": note.first,
-        "end_line": note.last,
-        "annotation_level": "failure" if note.rule.startswith("pytest/") else "warning",
-        "title": note.rule[:255],
-        "message": note.text or note.rule or "finding",
-    }
 
 
 def find_pull(api: Api, repo: str, head: str, label: str = "") -> int | None:

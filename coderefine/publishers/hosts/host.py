@@ -148,7 +148,8 @@ class Host(ABC):
     def _post(self, bundle: Bundle) -> None:
         self.head = bundle.head
         self.check_head()
-        self._judge(bundle.judgement)
+        if judgement := bundle.judgement:
+            self.attempt(lambda: self.judge(judgement), "verdict")
         old = self.find_summary()
         if settled(old, bundle, distrust=self.distrust):
             return
@@ -166,10 +167,6 @@ class Host(ABC):
             verb = "removed" if not new else "updated" if old else "posted"
             self.attempt(lambda: self.write_summary(new), "summary", f"summary {verb}", deleting=not new)
         self.finish(bundle)
-
-    def _judge(self, judgement: Judgement | None) -> None:
-        if judgement:
-            self.attempt(lambda: self.judge(judgement), "verdict")
 
     def _tidy(self, todo: CommentPlan) -> None:
         removed = sum(self.attempt(partial(self.remove, one), "removal", deleting=True) for one in todo.remove)

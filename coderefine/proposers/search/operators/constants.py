@@ -84,7 +84,8 @@ def _other_numbers(site: Site, node: ast.AST, value: float, proportional: set[in
     `proportional`: integers that follow from the failure, see `_proportions`.
     """
     options: dict[float, float] = {}
-    usual = _index(value) if _picks(site, node) else _shifted(value)
+    indexing = isinstance(site.module.parents.get(node), ast.Subscript | ast.Slice)
+    usual = _index(value) if indexing else _shifted(value)
     others = ((other, 1.0) for other in _nearby(site, node))
     fitting = [value * factor for factor in site.hints.factors] + [*proportional]
     for new, weight in itertools.chain(usual, others, zip(fitting, itertools.repeat(FACTOR))):
@@ -117,12 +118,6 @@ def _scaled(site: Site, value: int) -> set[int]:
 
 def _fits(value: float, other: float, weight: float) -> bool:
     return isinstance(other, int) or not isinstance(value, int) or weight >= 0.3
-
-
-def _picks(site: Site, node: ast.AST) -> bool:
-    """Return whether the number, with its sign, is an index or the bound of a slice."""
-    parent = site.module.parents.get(node)
-    return isinstance(parent, ast.Subscript | ast.Slice)
 
 
 def _index(value: float) -> Iterator[tuple[float, float]]:

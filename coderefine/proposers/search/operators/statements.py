@@ -135,14 +135,9 @@ def assignment_kind(site: Site) -> Iterator[Edit]:
 
 def _may_count(site: Site, node: ast.Assign) -> bool:
     """Return whether the assignment has one target, which already has a value."""
-    return (
-        len(node.targets) == 1 and not isinstance(node.targets[0], ast.Tuple) and _bound_before(site, node.targets[0])
-    )
-
-
-def _bound_before(site: Site, target: ast.AST) -> bool:
-    name = dotted(target).split(".")[0]
-    return not name or "." in dotted(target) or site.local.bound.get(name, 10**9) < site.stmt.lineno
+    name = dotted(node.targets[0])
+    bound = not name or "." in name or site.local.bound.get(name, 10**9) < site.stmt.lineno
+    return bound and len(node.targets) == 1 and not isinstance(node.targets[0], ast.Tuple)
 
 
 def earlier(site: Site) -> Iterator[Edit]:
