@@ -114,7 +114,7 @@ class Watched:
     `answers`: two results of each repeated call and variant, by the label of the call (see `Pool.answers`). `lines`:
     executed lines by unit. `values`: the attributes of the watched modules before and after the tests. Those after the
     tests are empty if the time of the tests was over, because two versions may then have run different tests. `failed`:
-    why a run is missing.
+    why a run is missing. `generated`: the result of each call with generated arguments, by the label of the call.
     """
 
     answers: Mapping[str, Codes] = field(default_factory=dict)
@@ -122,6 +122,7 @@ class Watched:
     results: Sequence[Results] = ()
     values: Sequence[tuple[Values, Values]] = ()
     failed: str = ""
+    generated: Mapping[str, Codes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

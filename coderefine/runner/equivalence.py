@@ -6,13 +6,15 @@ The proof of a *unit* (an outermost function or method, or a module's own code) 
    equal by the rules of Python (`equal_forms.py`), and causes (`raise … from error`) if `error` is the exception that
    is being handled anyway.
 2. The tests execute every changed line of the unit, and all results are equal: the results of the calls that the tests
-   make (arguments → result or exception, and the arguments after the call), and the results of repeating these calls
-   and variants of them. For a module's own code: its attributes, and those of its classes, have equal values, and the
-   changed statements only assign attributes whose values can be compared (`FileEdit.assigned`).
+   make (arguments → result or exception, and the arguments after the call), and the results of repeating these calls,
+   of variants of them, and of calls with arguments that are generated from annotations. For a module's own code: its
+   attributes, and those of its classes, have equal values, and the changed statements only assign attributes whose
+   values can be compared (`FileEdit.assigned`).
 3. New functions only contain statements that were moved out of the unit: if these statements are put back in place of
    the calls (`Restore`), both versions compile to the same code. A different result in the tests refutes this proof.
 
 A unit that is neither proved nor refuted is *unknown*. A patch with such a unit may be offered, but never written.
+Generated calls may refute a unit that no test executes, but do not prove it.
 
 The first and the third proof need no test, because equal instructions behave equally. A new function only adds a frame
 on the stack, and releases its variables when it returns; only tests can show whether other code depends on that.
@@ -418,17 +420,24 @@ def _judged_function(path: str, name: str, edit: FileEdit, old: Watched, new: Wa
     runs = [one.get(unit, {}) for found in (old, new) for one in found.results]
     if len(runs) < len(RUNS):
         return _unwatched(old, new)
+    pairs, end = list(_pairs(*runs)), _end(path, name)
+    nearby, generated = list(_nearby(end, old.answers, new.answers)), list(_nearby(end, old.generated, new.generated))
+    every = (*pairs, *nearby, *generated)
+    if other := sum(one != two for one, two in every):
+        return False, f"{other} of {len(every)} calls have other results"
+    more = f"{len(generated)} calls with generated arguments"
+    left = edit.not_executed(name, old.lines.get(unit, frozenset()), new.lines.get(unit, frozenset()))
+    if left or not (pairs or nearby):
+        why = f"no test executes line {min(left)}" if left else "no call of the tests can be compared"
+        return None, why + f"; {more} have unchanged results" * bool(generated)
+    calls = f"{len(pairs)} calls of the tests and {len(nearby)} calls near them" + f", and {more}," * bool(generated)
+    return True, f"{calls} have unchanged results"
+
+
+def _end(path: str, name: str) -> str:
+    """Return the end of the labels' first word for a function, and a space."""
     module = PurePosixPath(path).with_suffix("").name
-    end = f".{name} " if module == "__init__" else f".{module}.{name} "
-    pairs, nearby = list(_pairs(*runs)), list(_nearby(end, old.answers, new.answers))
-    if other := sum(one != two for one, two in (*pairs, *nearby)):
-        return False, f"{other} of {len(pairs) + len(nearby)} calls have other results"
-    ran = (old.lines.get(unit, frozenset()), new.lines.get(unit, frozenset()))
-    if left := edit.not_executed(name, *ran):
-        return None, f"no test executes line {min(left)}"
-    if not pairs and not nearby:
-        return None, "no call of the tests can be compared"
-    return True, f"{len(pairs)} calls of the tests and {len(nearby)} calls near them have unchanged results"
+    return f".{name} " if module == "__init__" else f".{module}.{name} "
 
 
 def _pairs(old: Mapping[str, Sequence[str]], *others: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:

@@ -551,6 +551,7 @@ class Pool:
             [one["results"] for one in traces],
             [(before, after) for one in traces for before, after in [one["values"]]],
             results["untraced"],
+            {label: (code,) for label, code in results.get("generated", {}).items()},
         )
 
     def nearby(self, tests: Sequence[str], seconds: float, other: Mapping[str, bytes | None]) -> Nearby:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
 from coderefine.config import Config
 from coderefine.core import Case, Patch, Status, Views
 from coderefine.project import interpreter, locate
+from coderefine.runner.agent import call_probe, child, generated_calls
 from coderefine.runner.equivalence import Compared, Equivalence
 from coderefine.runner.file_edits import FileEdit
 from coderefine.runner.pool import open_pool
@@ -549,3 +553,109 @@ def test_what_a_patch_breaks_is_found_with_the_broken_tests_alone(tmp_path: Path
     assert failing(f"{BEFORE}\n") == {names[0]}
     assert failing(BEFORE.replace("x + x\n", "x\n", 1)) == {names[1]}
     assert failing("import no_such_module\n") == {*names}
+
+
+TYPED = """from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Literal, NamedTuple, Optional, Union
+
+if TYPE_CHECKING:
+    from nowhere import Unknown
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass
+class Item:
+    price: float
+    count: int = 1
+
+
+class Point(NamedTuple):
+    x: int
+    y: int
+
+
+class Account:
+    def __init__(self, owner):
+        self.owner = owner
+
+    def named(self, other: str) -> str:
+        return METHOD
+"""
+SPLIT = "[b.price * b.count for b in a if b.count{}]"
+GENERATED = {
+    "row": ("a: object", "'%s' % a", "f'{a}'", "f(3) == '3'"),
+    "not_a_number": ("a: float, b: float", "not a < b", "a >= b", "f(3.0, 1.0) and not f(1.0, 2.0)"),
+    "empty": ("a: int | None = None", "a or 10", "10 if a is None else a", "f() == 10"),
+    "union": ("a: Union[bool, int, None]", "a is True", "bool(a)", "f(True) and not f(None)"),
+    "digit": ("a: str", "a.isdigit()", "a.isdecimal()", "f('12') and not f('a')"),
+    "latin": ("a: bytes", "a.decode('latin-1')", "a.decode('utf-8', 'replace')", "f(b'a') == 'a'"),
+    "negative": ("a: int", "int(a / 2)", "a // 2", "f(8) == 4"),
+    "tab": ("a: Optional[str]", "not (a or '').strip(' ')", "not (a or '').strip()", "f(' ') and f(None)"),
+    "none": ("a: Mapping[str, Optional[int]]", "[b or 0 for b in a.values()]", "[*a.values()]", "f({'a': 1}) == [1]"),
+    "items": ("a: Sequence[Item]", SPLIT.format(" > 0"), SPLIT.format(""), "f([Item(2.0, 3)]) == [6.0]"),
+    "pair": ("a: Point", "abs(a.x) + abs(a.y)", "abs(a.x + a.y)", "f(Point(1, 1)) == 2"),
+    "unknown": ("a: Unknown, *, b: int = 1", "a + int(b / 2)", "a + b // 2", "f(1, b=8) == 5"),
+    "untested": ("a: tuple[int, ...], b: set[bytes]", "len(a) > 3", "len(a) > 4", ""),
+    "unchanged": ("a: dict[str, frozenset[float]], b: Literal[1], c: Colour", "a == {}", "not a", ""),
+    "harm": ("a: str", "os.mkdir(a) or a", "os.mkdir(a) or a + ''", ""),
+}
+"""By name: parameters, results of both versions, and a test."""
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> Compared:
+    """Compare both versions of the functions of GENERATED, and of a method."""
+
+    def text(version: int, method: str) -> str:
+        rows = (f"\n\ndef {name}({row[0]}):\n    return {row[version]}\n" for name, row in GENERATED.items())
+        return TYPED.replace("METHOD", method) + "".join(rows)
+
+    before, after = text(1, "self.owner + other"), text(2, "self.owner + other.strip()")
+    tests = "import m\nfrom m import *\n\n\ndef test_owner(f=lambda one: one.owner):\n    assert f(Account('a'))\n"
+    for name, (_, _, _, test) in GENERATED.items():
+        tests += f"\n\ndef test_{name}(f=m.{name}):\n    assert {test}\n" if test else ""
+    names = ("owner", *(name for name, row in GENERATED.items() if row[3]))
+    cases = {f"test_m.py::test_{name}": Case(f"test_m.py::test_{name}", Status.PASSED, 0.01) for name in names}
+    top = make_repo(tmp_path_factory.mktemp("typed") / "p", {"m.py": before, "test_m.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
+    patch = Patch({"m.py": after.encode()}, "test", "")
+    with open_views(place) as views:
+        found = Equivalence(place, interpreter(place, config, {}), config)
+        return found.compare(views, Patch(), patch, cases, {"m.py": before.encode()})
+
+
+@pytest.mark.parametrize("name", [*(name for name in GENERATED if name not in ("unchanged", "harm")), "Account.named"])
+def test_a_change_that_only_generated_arguments_show_is_seen(typed: Compared, name: str) -> None:
+    assert ("m.py", name) in typed.different, typed
+
+
+def test_generated_calls_alone_prove_nothing(typed: Compared) -> None:
+    """They are shown to whom the patch is offered; a function that may do harm has none."""
+    why = typed.unknown["m.py", "unchanged"]
+    assert re.fullmatch(r"unchanged: no test executes line \d+; \d+ calls with generated arguments have .*", why), why
+    assert re.fullmatch(r"harm: no test executes line \d+", typed.unknown["m.py", "harm"])
+
+
+def test_a_function_that_does_harm_is_stopped(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+
+    def harm(number: int) -> None:
+        (kept.unlink, lambda: kept.write_text(""), lambda: os.system(f"rm {kept}"), lambda: kept.chmod(0))[number % 4]()
+
+    def work(tell: child.Tell) -> None:
+        assert isinstance(harm, FunctionType)
+        tell(json.dumps([*generated_calls.codes([harm], []).values()]).encode())
+
+    ended = child.fork(work, child.usual_limits()._replace(cpu=5.0))
+    assert set(json.loads(ended.extra)) == {call_probe.TIMEOUT}
+    assert kept.read_text() == "kept"

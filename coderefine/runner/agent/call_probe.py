@@ -233,14 +233,15 @@ def near(calls: list[Call], most: int = NEAR, seconds: float = math.inf) -> list
     calls together. `seconds`: CPU time after which no more calls are labelled or made, because arguments may refer to
     most objects of the program.
     """
-    recorded, heavy = (_labelled(calls, seconds / 3, heavy=heavy) for heavy in (False, True))
+    recorded, heavy = (labelled(calls, seconds / 3, heavy=heavy) for heavy in (False, True))
     known = {name for name, _ in (*recorded, *heavy)}
     rows = [_around(call, random.Random(at)) for at, (_, call) in _within(enumerate(recorded), seconds / 3)]
-    others = ((label(call), call) for call in _within(_in_turn(rows), seconds / 3))
+    others = ((label(call), call) for call in _within(in_turn(rows), seconds / 3))
     return [*recorded, *itertools.islice((one for one in others if one[0] not in known), most), *heavy]
 
 
-def _labelled(calls: list[Call], seconds: float, *, heavy: bool) -> list[tuple[str, Call]]:
+def labelled(calls: list[Call], seconds: float, *, heavy: bool = False) -> list[tuple[str, Call]]:
+    """Return the heavy calls, or the others, with their labels; those for which `seconds` of CPU time suffice."""
     return [(label(call), call) for call in _within((one for one in calls if one.heavy == heavy), seconds)]
 
 
@@ -251,8 +252,8 @@ def _within(values: Iterable[T], seconds: float) -> Iterator[T]:
 
 
 def _around(call: Call, dice: random.Random) -> list[Call]:
-    limits = list(_limits(call))
-    return replaced(call, lambda value: [*at_limits(value, limits), *variants(value, dice)])
+    found = list(limits(call))
+    return replaced(call, lambda value: [*at_limits(value, found), *variants(value, dice)])
 
 
 def replaced(call: Call, others: Callable[[Any], list[Any]]) -> list[Call]:
@@ -268,14 +269,15 @@ def replaced(call: Call, others: Callable[[Any], list[Any]]) -> list[Call]:
         [call._replace(kwargs={**call.kwargs, name: one}, recorded=False) for one in others(value)]
         for name, value in call.kwargs.items()
     ]
-    return _in_turn(rows)
+    return in_turn(rows)
 
 
-def _in_turn(rows: list[list[Call]]) -> list[Call]:
+def in_turn(rows: list[list[T]]) -> list[T]:
+    """Return the first value of each row, then the second of each, and so on."""
     return [call for layer in itertools.zip_longest(*rows) for call in layer if call is not None]
 
 
-def _limits(call: Call) -> Iterator[Any]:
+def limits(call: Call) -> Iterator[Any]:
     """Yield the values that the function may compare an argument with.
 
     These are other arguments and their attributes, constants and globals.
@@ -311,8 +313,8 @@ def _same(value: Any, other: Any) -> bool:
     return type(value) is type(other) and _code(value) == _code(other)
 
 
-class _TooLongError(BaseException):
-    """Raised when a call takes too long; not an Exception, so that the program's own handlers do not catch it."""
+class StoppedError(BaseException):
+    """Ends a call that takes too long, or may do harm; not an Exception, so that the program's handlers let it pass."""
 
 
 class Answers(NamedTuple):
@@ -442,7 +444,7 @@ def _limit(cpu: float, wall: float) -> None:
 
 
 def _ring(_number: int, _frame: object) -> None:
-    raise _TooLongError
+    raise StoppedError
 
 
 def _answer(call: Call, describe: Describer | None, output: io.StringIO, patience: float) -> tuple[str, str]:
@@ -470,7 +472,7 @@ def _answer(call: Call, describe: Describer | None, output: io.StringIO, patienc
         if describe is not None:
             shown = describe(value) if items is None else YIELDS + describe(items)
             text = AND_THEN.join([shown, *_changes(call, args, kwargs, describe), *_printed(lines, describe)])
-    except _TooLongError:
+    except StoppedError:
         return ENDLESS
     except BaseException as error:  # SystemExit included: a result like any other
         return FAILED + type(error).__name__, "raises " + type(error).__name__

@@ -19,6 +19,7 @@ from . import (
     call_probe,
     child,
     code_diff,
+    generated_calls,
     pytest_internals,
     server_plugin,
     short_repr,
@@ -320,6 +321,7 @@ class HotServer:
             "kinds": "".join(kinds),
             "codes": {number: [*row.codes, *examples.get(number, ())] for number, row in answers.items()},
             "asked": _shown(calls, answers),
+            "generated": self._generated(message, recorded),
         }
         return json.dumps(results).encode("ascii")
 
@@ -469,6 +471,22 @@ class HotServer:
                     labelled, row = call_probe.without(row.waiting, labelled), row.without_waiting()
                 found[number] = row
         return labelled, call_probe.comparable(found, AGAIN)
+
+    def _generated(self, message: Message, recorded: list[Call]) -> dict[str, str]:
+        """Return the codes of the results of generated calls of the watched functions, by label of the call.
+
+        They are executed in two children, and results that differ between these are left out. If a child crashes, the
+        other results are not affected, and the generated calls have none.
+        """
+        functions = [function for function, _ in self._watched(message)]
+
+        def work(tell: child.Tell) -> None:
+            tell(json.dumps(generated_calls.codes(functions, recorded)).encode("ascii"))
+
+        limits = self._limits._replace(cpu=generated_calls.MOST_SECONDS)
+        ended = [child.fork(work, limits) for _ in range(2 if functions else 0)]
+        first, again = (json.loads(one.extra) if one.ok else {} for one in ended) if ended else ({}, {})
+        return {label: code for label, code in first.items() if again.get(label) == code}
 
     def _learn(self, packed: Message) -> None:
         """Store which functions each test entered; tests whose record is unreliable are left out."""
