@@ -115,6 +115,8 @@ class Search(Searcher):
         self._judging: frozenset[str] = frozenset()
         """The tests of `_loaded` that were run on candidates (see `Pool.fit`)."""
         self._patches: dict[int, Patch] = {}
+        self.traces: list[tuple[Patch, Coverage]] = []
+        """The lines that tests execute, with the patch of the tree on which they do."""
         self._together: set[frozenset[str]] = set()
         """Sets of failing tests; the tests of a set ran the same statement, which few passing tests ran.
 
@@ -512,6 +514,7 @@ class Search(Searcher):
         """
         self._listen(Event("stage", f"search: watching {counted(len(failing), 'failing test')} and those near"))
         coverage = self._observed(situation, views, pool, failing, clock)
+        self.traces.append((situation.best.patch, coverage))
         imported = self._imported(situation, views, pool, failing, coverage)
         entered = run_through({**coverage, **imported}, failing)
         files = self._without_protected(entered, self._files(situation, entered | self._neighbours(entered)))

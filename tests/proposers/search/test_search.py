@@ -102,6 +102,7 @@ def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair, monkeypatch:
     assert patches[0].origin == "search"
     assert patches[0].summary == "shop.py:3 `>` → `>=`"
     assert search.failed_again == {"test_shop.py::test_limit"}
+    assert search.traces[0][1]["test_shop.py::test_few"]["shop.py"] >= {3, 5}
     assert search.spent.test_runs > 0
     assert search.spent.seconds > 0
     assert any(event.kind == "search" for event in events) or search.spent.test_runs < 20
