@@ -297,6 +297,7 @@ def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
     suite = state.baseline.suite
     if suite is None or not (lost := judge.lost(attempt, state.baseline, state.flaky)):
         return
+    state.notify("stage", f"running the broken tests again ({len(lost)})")
     critic = state.test_runner()
     if gone := judge.gone(attempt, state.baseline):
         kept = functions_kept(state.baseline, attempt)

@@ -158,10 +158,13 @@ def _refused_early(state: State, number: int, patch: Patch) -> Attempt | None:
     if not asked:
         return None
     start = Attempt(number, patch, tuple(check for check in state.best.checks if check.gate))
+    state.notify("stage", "running the failing tests")
     attempt = _judged_by(state, state.parts.critics, start, asked)
     if attempt.verdict and state.parts.spread is not None:
+        state.notify("stage", "running all tests on other machines")
         attempt = _judged_by(state, state.parts.critics, attempt, None)
     elif attempt.verdict and (near := _reaching(state, attempt, asked)):
+        state.notify("stage", "running the tests that reach the edit")
         attempt = _judged_by(state, [state.test_runner()], attempt, near)
     return None if attempt.verdict else attempt
 

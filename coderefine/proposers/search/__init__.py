@@ -376,6 +376,7 @@ class Search(Searcher):
             files=files,
             freedom=situation.freedom,
             within=clock.left,
+            listen=self._listen,
             fork=self._fork,
             or_cold=True,
         )
@@ -390,9 +391,10 @@ class Search(Searcher):
             trial.run(proposals)
             trial.fall_back()
             chosen = self._chosen(trial, situation, spectrum)
-            more = (chosen.doubtful or chosen.hasty) and trial.clock.left > 0
-            if more and trial.extend(proposals, DOUBT if chosen.doubtful else FEW):
-                return self._chosen(trial, situation, spectrum)
+            if (chosen.doubtful or chosen.hasty) and trial.clock.left > 0:
+                self._listen(Event("stage", "search: looking for rivals"))
+                if trial.extend(proposals, DOUBT if chosen.doubtful else FEW):
+                    return self._chosen(trial, situation, spectrum)
             return chosen
         finally:
             self._runs += trial.tried
@@ -474,8 +476,9 @@ class Search(Searcher):
         """
         if rivals.is_measured:
             return rivals
+        self._listen(Event("stage", "search: strength of the likeliest repair"))
         first = rivals.groups[0]
-        features = with_strength(first.features, pool, first.repairs[0], seconds)
+        features = with_strength(first.features, pool, first.repairs[0], seconds, self._listen)
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
 
     def _with_age(self, rivals: Rivals) -> Rivals:
@@ -491,7 +494,7 @@ class Search(Searcher):
 
         Return an empty comparison if this fails.
         """
-        self._listen(Event("search", f"comparing {counted(len(repairs), 'repair')}"))
+        self._listen(Event("stage", f"search: comparing {counted(len(repairs), 'repair')}"))
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
         first = [case.id for case in repairable(situation)]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
