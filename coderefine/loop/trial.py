@@ -174,14 +174,19 @@ def _reaching(state: State, attempt: Attempt, asked: Sequence[str]) -> tuple[str
 
     Return none if the search proposed the edit, because it has run these tests. `attempt` has the checks of `asked`.
     """
-    suite, now, patch = state.best.suite, attempt.suite, attempt.patch
-    if suite is None or now is None or any(search.proposed is patch for search in state.searches()):
+    suite, now = state.best.suite, attempt.suite
+    if suite is None or now is None or any(search.proposed is attempt.patch for search in state.searches()):
         return ()
+    start = now.seconds - sum(now.cases[name].seconds for name in asked if name in now.cases)
+    passing = (name for name in _known_to_run(state, attempt.patch) if not suite.cases[name].status.bad)
+    return tuple(within(nearest(asked, passing), suite.durations, SHARE * suite.seconds - start))
+
+
+def _known_to_run(state: State, patch: Patch) -> list[str]:
+    """Return the tests, without flaky ones, that are known to run a function which `patch` changes, in their order."""
     before = {**state.originals(patch), **state.best.patch.files}
     found = {name for known in state.known_coverage() for name in judge.reaching(known, before, patch.files)}
-    passing = (name for name, case in suite.cases.items() if name in found - state.flaky and not case.status.bad)
-    start = now.seconds - sum(now.cases[name].seconds for name in asked if name in now.cases)
-    return tuple(within(nearest(asked, passing), suite.durations, SHARE * suite.seconds - start))
+    return [name for name in state.best.cases if name in found - state.flaky]
 
 
 def begin_ahead(state: State, patches: Iterable[Patch]) -> None:
