@@ -257,7 +257,7 @@ def loop_parts(
         roots=(*protection.import_roots, *protection.script_folders),
         modules=project.interpreter.modules(place.top),
         limits=config.limits,
-        strength=Strength(*where, _pools(cluster)),
+        strength=Strength(*where, _pools(cluster), project.listen),
         behaviour=Behaviour(*where) if project.task.keeps else None,
         equivalence=equivalence,
         special=SpecialCases(*where).check,

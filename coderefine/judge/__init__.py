@@ -6,7 +6,7 @@ from coderefine.judge.change import changes, digest, digests, normal, parse, unr
 from coderefine.judge.changed_settings import changed_settings
 from coderefine.judge.changed_tests import changed_tests, dodged_tests
 from coderefine.judge.diff import Hunk, diff_size, hunks, line_after, pieces
-from coderefine.judge.evidence import changed_statements, evidence, hidden, running, unrequested_changes
+from coderefine.judge.evidence import changed_statements, evidence, hidden, reaching, running, unrequested_changes
 from coderefine.judge.mutants import Mutant, mutants
 from coderefine.judge.new_constants import new_constants
 from coderefine.judge.publishable import publishable, worse
@@ -44,6 +44,7 @@ __all__ = [
     "parse",
     "pieces",
     "publishable",
+    "reaching",
     "remarks",
     "running",
     "score",

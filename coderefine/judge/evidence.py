@@ -143,6 +143,17 @@ def running(candidate: Attempt, originals: Mapping[str, bytes | None]) -> tuple[
     )
 
 
+def reaching(
+    coverage: Coverage, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
+) -> Iterator[str]:
+    """Yield the tests that run a function which is changed; `coverage` is that of the tree with the files `before`."""
+    changed = {path: [lines for _, lines in _changed_functions(path, after[path], before[path])] for path in after}
+    spans = {path: frozenset().union(*found) for path, found in changed.items()}
+    for test, lines in coverage.items():
+        if any(not spans[path].isdisjoint(hit) for path, hit in lines.items() if path in spans):
+            yield test
+
+
 def changed_lines(path: str, before: bytes | None, after: bytes | None) -> set[int]:
     """Return the lines of the statements that `changed_statements` yields."""
     return {line for span in changed_statements(path, before, after) for line in span}

@@ -81,6 +81,8 @@ def _whole(check: Check, before: Check | None, ask: Ask) -> Check:
     if check.complete or before is None or ask.changed is None:
         return check
     if check.cases or before.cases:
-        return replace(check, cases={**before.cases, **check.cases})
+        left = before.cases.keys() - check.cases.keys()
+        findings = (finding for finding in before.findings if finding.symbol in left)
+        return replace(check, findings=(*check.findings, *findings), cases={**before.cases, **check.cases})
     untouched = tuple(finding for finding in before.findings if finding.path not in ask.changed)
     return replace(check, findings=untouched + check.findings, complete=True)

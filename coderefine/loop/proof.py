@@ -20,7 +20,7 @@ from coderefine.loop.offered import offer_despite_findings, offer_whole, weak
 from coderefine.loop.state import SEED, State, advice_on
 from coderefine.loop.strength import Measured
 from coderefine.runner.suspect import KILLED
-from coderefine.runner.test_selection import nearest, to_watch
+from coderefine.runner.test_selection import nearest, to_watch, within
 
 PROOF_SEED = 2
 FURTHER_SEEDS = (3, 4, 5, 6)
@@ -219,12 +219,7 @@ def _near(state: State) -> frozenset[str]:
         return frozenset()
     failing = suite.failing
     found = {*to_watch(failing, suite.durations), *(name for name in failing if "::" not in name)}
-    room = max(WATCHED, SHARE * suite.seconds)
-    for name in nearest(failing, suite.cases):
-        room -= suite.cases[name].seconds
-        if room < 0:
-            break
-        found.add(name)
+    found.update(within(nearest(failing, suite.cases), suite.durations, max(WATCHED, SHARE * suite.seconds)))
     judged = state.parts.task.judged
     return frozenset(found).union(judged, (name for name, case in suite.cases.items() if inside(case.path, judged)))
 
@@ -302,6 +297,7 @@ def excuse(state: State, attempt: Attempt, ask: Ask) -> None:
     suite = state.baseline.suite
     if suite is None or not (lost := judge.lost(attempt, state.baseline, state.flaky)):
         return
+    state.notify("stage", f"running the broken tests again ({len(lost)})")
     critic = state.test_runner()
     if gone := judge.gone(attempt, state.baseline):
         kept = functions_kept(state.baseline, attempt)

@@ -426,6 +426,12 @@ class State:
         """Return the proposers that search, and judge candidates themselves."""
         return (one for one in self.parts.proposers if isinstance(one, Searcher))
 
+    def known_coverage(self) -> Iterator[Coverage]:
+        """Yield what is known about the lines that tests execute on the best tree, as far as proposers traced it."""
+        yield self.best.coverage or {}
+        for one in self.parts.proposers:
+            yield from (lines for patch, lines in getattr(one, "traces", ()) if patch.files == self.best.patch.files)
+
     def notify(self, kind: str, text: str, *, done: int = 0, cost: Cost | None = None) -> None:
         limits, seconds = self.parts.limits, time.monotonic() - self.began
         self.parts.listen(Event(kind, text, done, limits.iterations, seconds, cost, limits.seconds))

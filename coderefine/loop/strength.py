@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from coderefine import judge
 from coderefine.config import Config
-from coderefine.core import Attempt, Freedom, Mutation, Patch, Views
+from coderefine.core import Attempt, Freedom, Listen, Mutation, Patch, Views
 from coderefine.errors import RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place
-from coderefine.runner.candidates import Candidate, Judged, Plan
+from coderefine.runner.candidates import Candidate, Judged, Plan, counted_mutants
 from coderefine.runner.cold_pool import AnyPool, open_any_pool
 from coderefine.runner.test_selection import files_of, one_of_each
 from coderefine.source import owners, syntax
@@ -60,6 +60,7 @@ class Strength:
     interpreter: Interpreter
     config: Config
     open_pool: Callable[..., AbstractContextManager[AnyPool]] = open_any_pool
+    listen: Listen = lambda _: None
 
     def measure(
         self,
@@ -123,11 +124,12 @@ class Strength:
             workers=1 if len(wrong) * each < QUICK else None,
             freedom=freedom,
             within=until[1] - time.monotonic(),
+            listen=self.listen,
         ) as pool:
             pool.observe((), running, OBSERVING * max(0.0, until[0] - time.monotonic()))
             # A mutant that hangs in a long suite may take minutes.
             plan = Plan(known=known | pool.unfit, many=each > LONG, ends=until[1])
-            judged = list(pool.judge(_in_time(wrong, until), plan))
+            judged = counted_mutants(pool.judge(_in_time(wrong, until), plan), len(wrong), self.listen)
             changed = _changed(pool, originals, running, repaired)
         return _counted(attempt.patch, wrong, judged, changed)
 

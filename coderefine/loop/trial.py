@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
 
 from coderefine import judge
-from coderefine.core import KEEPING, PLAUSIBLE, Ask, Attempt, Case, Cost, Patch, Verdict
+from coderefine.core import KEEPING, PLAUSIBLE, Ask, Attempt, Case, Check, Cost, Critic, Patch, Verdict
 from coderefine.errors import CriticError
 from coderefine.loop.advice import with_advice
 from coderefine.loop.behaviour import CHANGES, Behaviour
 from coderefine.loop.confinement import confined
 from coderefine.loop.critique import critique
+from coderefine.loop.flaky import run_quietly
 from coderefine.loop.proof import examined, excuse
 from coderefine.loop.special_cases import KNOWS
 from coderefine.loop.state import LINTERS, SEED, Ahead, State, advice_on, failing
 from coderefine.runner.suspect import KILLED
+from coderefine.runner.test_selection import nearest, within
 
 STATIC = ("ruff", "radon")
 """Critics that run no code of the project; patches of the origins LINTERS and KEEPING repair their findings."""
+SHARE = 0.25
+"""Maximum share of the suite's time for the tests that reach an edit, with the start of their process."""
 
 
 def tried(state: State, patch: Patch) -> Attempt:
@@ -131,30 +135,62 @@ def _refused_unrun(state: State, number: int, patch: Patch) -> Attempt | None:
         return None
     critics = [critic for critic in state.parts.critics if critic.name in STATIC]
     ask = Ask(state.parts.scope, frozenset(patch.files), timeout=state.patience)
-    fresh = {
-        check.critic: check for check in critique(state.parts.views, critics, patch, ask, before=state.baseline.checks)
-    }
-    attempt = Attempt(number, patch, tuple(fresh.get(check.critic, check) for check in state.best.checks))
+    fresh = critique(state.parts.views, critics, patch, ask, before=state.baseline.checks)
+    attempt = Attempt(number, patch, _updated(state.best.checks, fresh))
     attempt = replace(attempt, verdict=_weighed(state, attempt) and state.may_publish(attempt))
     return None if attempt.verdict else attempt
+
+
+def _updated(checks: Sequence[Check], fresh: Iterable[Check]) -> tuple[Check, ...]:
+    """Return `checks`, those of the same critics as in `fresh` replaced by them."""
+    found = {check.critic: check for check in fresh}
+    return tuple(found.get(check.critic, check) for check in checks)
 
 
 def _refused_early(state: State, number: int, patch: Patch) -> Attempt | None:
     """Run some tests of a slow suite; return the refused attempt if it is no better than the best one, else None.
 
-    The failing tests and the tests that earlier attempts broke run first. If other machines can run tests, all tests
-    then run there, so that the proof, which runs on this machine, is needed only for patches that pass.
+    The failing tests and the tests that earlier attempts broke run first, then tests that are known to reach the edit.
+    If other machines can run tests, all tests run there instead of the latter, so that the proof, which runs on this
+    machine, is needed only for patches that pass.
     """
     asked = _likely_failing(state)
     if not asked:
         return None
-    return _refused_by(state, number, patch, asked) or (
-        None if state.parts.spread is None else _refused_by(state, number, patch, None)
-    )
+    start = Attempt(number, patch, tuple(check for check in state.best.checks if check.gate))
+    state.notify("stage", "running the failing tests")
+    attempt = _judged_by(state, state.parts.critics, start, asked)
+    if attempt.verdict and state.parts.spread is not None:
+        state.notify("stage", "running all tests on other machines")
+        attempt = _judged_by(state, state.parts.critics, attempt, None)
+    elif attempt.verdict and (near := _reaching(state, attempt, asked)):
+        state.notify("stage", "running the tests that reach the edit")
+        attempt = _judged_by(state, [state.test_runner()], attempt, near)
+    return None if attempt.verdict else attempt
+
+
+def _reaching(state: State, attempt: Attempt, asked: Sequence[str]) -> tuple[str, ...]:
+    """Return the tests that are known to reach the edit, the nearest to the tests `asked` first; see SHARE.
+
+    Return none if the search proposed the edit, because it has run these tests. `attempt` has the checks of `asked`.
+    """
+    suite, now = state.best.suite, attempt.suite
+    if suite is None or now is None or any(search.proposed is attempt.patch for search in state.searches()):
+        return ()
+    start = now.seconds - sum(now.cases[name].seconds for name in asked if name in now.cases)
+    passing = (name for name in _known_to_run(state, attempt.patch) if not suite.cases[name].status.bad)
+    return tuple(within(nearest(asked, passing), suite.durations, SHARE * suite.seconds - start))
+
+
+def _known_to_run(state: State, patch: Patch) -> list[str]:
+    """Return the tests, without flaky ones, that are known to run a function which `patch` changes, in their order."""
+    before = {**state.originals(patch), **state.best.patch.files}
+    found = {name for known in state.known_coverage() for name in judge.reaching(known, before, patch.files)}
+    return [name for name in state.best.cases if name in found - state.flaky]
 
 
 def begin_ahead(state: State, patches: Iterable[Patch]) -> None:
-    """Start all tests of `patches`, which may be tried next, on other machines; `_refused_by` uses their results."""
+    """Start all tests of `patches`, which may be tried next, on other machines; `_judged_by` uses their results."""
     submit = state.parts.spread
     if submit is None or not _likely_failing(state):
         return
@@ -170,11 +206,12 @@ def _question(state: State, patch: Patch, asked: tuple[str, ...] | None) -> Ask:
     return Ask(state.parts.scope, frozenset(patch.files), asked, seed=SEED, timeout=state.patience, computing=KILLED)
 
 
-def _refused_by(state: State, number: int, patch: Patch, asked: tuple[str, ...] | None) -> Attempt | None:
-    """Run the tests `asked` (None: all); return the refused attempt if it is no better than the best one, else None.
+def _judged_by(state: State, critics: Sequence[Critic], before: Attempt, asked: tuple[str, ...] | None) -> Attempt:
+    """Return `before` with the checks of `critics` on the tests `asked` (None: all), and a verdict on it.
 
-    Tests that do not run are assumed to end as in the best attempt; tests lost by chance are excused.
+    Tests that do not run are assumed to end as in the checks of `before`; tests lost by chance are excused.
     """
+    patch = before.patch
     ask = _question(state, patch, asked)
 
     def run(ask: Ask) -> Attempt:
@@ -183,16 +220,32 @@ def _refused_by(state: State, number: int, patch: Patch, asked: tuple[str, ...] 
             state.ahead.remove(ahead)
             checks = ahead.checks.result()
         else:
-            checks = critique(state.parts.views, state.parts.critics, patch, ask, before=state.best.checks)
-        return Attempt(number, patch, checks, cost=Cost(test_runs=1))
+            checks = critique(state.parts.views, critics, patch, ask, before=before.checks)
+        return replace(before, checks=_updated(before.checks, checks), cost=Cost(test_runs=1))
 
     attempt = confined(state, ask, run)
     attempt = replace(attempt, verdict=_weighed(state, attempt))
-    if attempt.verdict:
-        return None
-    excuse(state, attempt, replace(ask, rich=False, freedom=state.freedom, tests=None))
-    attempt = replace(attempt, verdict=_weighed(state, attempt))
-    return None if attempt.verdict else attempt
+    if not attempt.verdict:
+        attempt = attempt if asked is None else _without_needy(state, before, attempt, ask)
+        excuse(state, attempt, replace(ask, rich=False, freedom=state.freedom, tests=None))
+        attempt = replace(attempt, verdict=_weighed(state, attempt))
+    return attempt
+
+
+def _without_needy(state: State, before: Attempt, attempt: Attempt, ask: Ask) -> Attempt:
+    """Return `attempt` with the results in `before` of lost tests that fail on the best tree, too, if only they run.
+
+    Such a test needs other tests to run before it; only a run of all tests judges it.
+    """
+    lost, suite = judge.lost(attempt, state.baseline, state.flaky), attempt.suite
+    alone = replace(ask, tests=lost, rich=False, freedom=state.freedom)
+    found = run_quietly(state.parts.views, state.test_runner(), state.best.patch, alone).failing
+    needy = before.cases.keys() & set(lost).intersection(found)
+    if suite is None or not needy:
+        return attempt
+    cases = {**suite.cases, **{name: before.cases[name] for name in needy}}
+    findings = tuple(finding for finding in suite.findings if finding.symbol not in needy)
+    return replace(attempt, checks=_updated(attempt.checks, [replace(suite, cases=cases, findings=findings)]))
 
 
 def _likely_failing(state: State) -> tuple[str, ...]:

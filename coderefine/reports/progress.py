@@ -49,7 +49,7 @@ class ProgressState:
         if event.kind == "tests":
             return replace(now, unit="tests", done=event.done, total=event.total, request="")
         if event.kind in ("search", "critic"):
-            return replace(now, unit=event.text, done=0, total=None, request="")
+            return replace(now, unit=event.text, done=event.done, total=event.total, request="")
         if event.kind == "attempt":
             return replace(_idle(now), attempt=event.text, number=event.done)
         if event.kind == "verdict":

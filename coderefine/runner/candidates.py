@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coderefine.core import Status
+from coderefine.core import Event, Listen, Status
 
 KEPT, BROKEN = "kept", "!broken"
 """Codes of docstring examples (agent/docstring_examples.py)."""
@@ -188,3 +188,13 @@ class Judged:
     hung: bool = False
     rough: str = ""
     limit: float = 0.0
+
+
+def counted_mutants(judged: Iterable[Judged], most: int, listen: Listen) -> list[Judged]:
+    """Return the verdicts on at most `most` mutants, and report how many are known."""
+    found: list[Judged] = []
+    listen(Event("search", "mutants", 0, most))
+    for one in judged:
+        found.append(one)
+        listen(Event("search", "mutants", len(found), most))
+    return found

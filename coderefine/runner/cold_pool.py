@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from coderefine import proc
 from coderefine.config import Config
-from coderefine.core import Ask, Check, Coverage, Freedom, Patch, Status, Steps, Views
+from coderefine.core import Ask, Check, Coverage, Freedom, Listen, Patch, Status, Steps, Views
 from coderefine.errors import CriticError, RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Candidate, Codes, Comparison, Judged, Plan
@@ -168,6 +168,7 @@ def open_any_pool(
     workers: int | None = None,
     fork: bool = sys.platform != "win32",
     or_cold: bool = False,
+    listen: Listen = lambda _: None,
 ) -> Iterator[AnyPool]:
     """Open a Pool, or a ColdPool if `fork` is False. For the other parameters see pool.open_pool.
 
@@ -186,6 +187,7 @@ def open_any_pool(
         freedom=freedom,
         within=within,
         workers=workers,
+        listen=listen,
     )
     with ExitStack() as stack:
         pool: AnyPool = cold

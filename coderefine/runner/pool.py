@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from coderefine import proc
 from coderefine.config import Config
-from coderefine.core import Coverage, Freedom, Patch, Status, Steps, Views
+from coderefine.core import Coverage, Event, Freedom, Listen, Patch, Status, Steps, Views
 from coderefine.errors import RunnerError
 from coderefine.project import Interpreter, Place
 from coderefine.runner.candidates import Asked, Candidate, Codes, Comparison, Judged, Nearby, Plan, Watched
@@ -94,12 +94,14 @@ class Pool:
         deadly: frozenset[str] = frozenset(),
         seconds: Mapping[str, float] | None = None,
         within: float = math.inf,
+        listen: Listen = lambda _: None,
     ) -> None:
         """Start the servers. Raises RunnerError if they do not start.
 
         `hire`: makes a worker. `workers`: the number of workers, and their maximum number if the tests wait. `bounds`:
         the sandboxes to try, the tightest first. For the other parameters, see `open_pool`.
         """
+        self._listen = listen
         self._until = time.monotonic() + within
         self.ends = math.inf
         """Time (monotonic) until which the pool waits for answers; the caller may set it."""
@@ -113,6 +115,8 @@ class Pool:
         self._state = PoolState(least=BRIEF if deadly else LEAST)
         self._packs: list[Packed] = []
         self._found: dict[str, Status] = {}
+        self._wanted = 0
+        """Number of the tests in `_found`, and of those that `observe` is to run."""
         self._reach = ReachedCode()
         self._lined: set[str] = set()
         self._patterns: list[object] = []
@@ -156,7 +160,10 @@ class Pool:
             worker.close()
             worker.bounds = bounds
             worker.launch()
-        ready = [worker.ready(min(START, max(0.0, self._until - time.monotonic()))) for worker in self._workers]
+        ready: list[Message] = []
+        for worker in self._workers:
+            self._listen(Event("search", "servers", len(ready), len(self._workers)))
+            ready.append(worker.ready(min(START, max(0.0, self._until - time.monotonic()))))
         self._state.add(ready[0])
         # The duration of a test that hung is unknown: assume that of the slowest other test, if that is short.
         usual = min(UNKNOWN, max(self._cold.values(), default=UNKNOWN))
@@ -228,6 +235,7 @@ class Pool:
         other tests.
         """
         chosen = self.tests if others is None else others
+        self._wanted = len({*self._found, *failing, *chosen} & self._state.places.keys())
         self._measure_setup(failing or chosen, seconds)
         until = time.monotonic() + seconds
         self._observe_failing(failing, until)
@@ -238,7 +246,8 @@ class Pool:
         rest.sort(key=lambda name: self._state.seconds.get(name, UNKNOWN) > SLOW)
         places = [place for place in self._without_deadly(self._known(rest)) if self.tests[place] not in self._found]
         self._observe_others(places, self._reach.functions(failing), until)
-        for worker in more:
+        for done, worker in enumerate(more):
+            self._listen(Event("search", "further servers", done, len(more)))
             self._add(worker)
         self._teach()
         return {test: lines for test, lines in self._reach.lines().items() if test in self._lined}
@@ -268,6 +277,7 @@ class Pool:
         """
         known = self._state.observed
         rest = [place for place in self._known(nearest(failing, self.tests)) if self.tests[place] not in known]
+        self._wanted = len(self._found) + len(rest)
         self._observe_unwatched(self._without_deadly(rest), time.monotonic() + seconds)
         self._teach()
         names = [self.tests[place] for place in rest]
@@ -436,6 +446,7 @@ class Pool:
                 self._note(self.tests[order.places[0]], Status.ERROR)
         elif order.watched and answer["result"]:
             self._learn(order, answer["result"])
+        self._listen(Event("tests", done=len(self._found), total=self._wanted))
 
     def _learn(self, order: Order, result: Message) -> None:
         """Store the functions and lines that the tests of `order` reached."""
@@ -579,6 +590,11 @@ class Pool:
         worker = self._workers[0]
         if worker.down:
             worker.restart(self._left(START))
+        most = int(LEAST + 3 * seconds)
+
+        def waiting(spent: float) -> None:
+            self._listen(Event("search", "seconds", min(int(spent), most), most))
+
         worker.server.hot.send(
             {
                 "kind": "probe",
@@ -590,7 +606,7 @@ class Pool:
             }
         )
         try:
-            answer = worker.server.hot.wait(self._left() if self.ends < math.inf else 3 * seconds + ANSWER)
+            answer = worker.server.hot.wait(self._left() if self.ends < math.inf else 3 * seconds + ANSWER, waiting)
         except RunnerError:
             worker.close()  # else a late answer would be taken for the answer about the next candidate
             raise
@@ -662,6 +678,7 @@ def open_pool(
     files: Sequence[str] | None = None,
     freedom: Freedom = Freedom(),
     within: float = math.inf,
+    listen: Listen = lambda _: None,
 ) -> Iterator[Pool]:
     """Open a pool of `workers`, each in a view of its own with `patch` applied.
 
@@ -669,7 +686,8 @@ def open_pool(
     `expected`: the cold baseline's statuses; tests whose outcome in a fork differs are left out (`Pool.unfit`).
     `deadly`: tests that hung or crashed in the cold run; they are run on candidates only. `seconds`: duration of each
     test in the cold run. `files`: the test files to collect (None: all). `freedom`: the first step of the sandbox, and
-    the permissions that the tests need. `within`: seconds in which the servers must be ready.
+    the permissions that the tests need. `within`: seconds in which the servers must be ready. `listen`: is told the
+    progress of loading, observing and comparing.
     Raises RunnerError if the tests cannot be collected, or if the system cannot fork: see cold_pool.py.
     """
     if sys.platform == "win32":
@@ -693,4 +711,4 @@ def open_pool(
         most = count if workers else max(count, min(WAITING * count, room))
         ladder = steps(config, freedom.needs)
         allowed = ladder[freedom.step :] or ladder[-1:]
-        yield Pool(hire, (count, most), expected, allowed, deadly=deadly, seconds=seconds, within=within)
+        yield Pool(hire, (count, most), expected, allowed, deadly=deadly, seconds=seconds, within=within, listen=listen)

@@ -27,6 +27,8 @@ ANSWER = 30.0
 """Wall seconds after a child's time limit; if its server has not answered by then, the server counts as crashed."""
 PATIENCE = 12.0
 """Factor from a child's limit of CPU time to its limit of wall time, as in agent/child.py."""
+OFTEN = 0.5
+"""Maximum seconds between two calls of the function that is called while an answer is awaited."""
 LIVES = 5
 """Number of times that a worker's servers are restarted from scratch."""
 
@@ -178,15 +180,19 @@ class Connection:
                 raise RunnerError(f"pytest ended in the {self.name} test server: {fault}")
         return received
 
-    def wait(self, seconds: float) -> Message:
-        """Return the next message. Raises RunnerError if none arrives within `seconds`, or as `receive` does."""
+    def wait(self, seconds: float, meanwhile: Callable[[float], None] = lambda _: None) -> Message:
+        """Return the next message. Raises RunnerError if none arrives within `seconds`, or as `receive` does.
+
+        `meanwhile`: called again and again with the seconds that have passed.
+        """
         deadline = time.monotonic() + seconds
         while not self._received:
             left = deadline - time.monotonic()
             if left <= 0:
                 late = f"did not answer within {seconds:.0f} s" if seconds >= 1 else "had no time left to answer"
                 raise RunnerError(f"the {self.name} test server {late}")
-            self._received.extend(self.receive(left))
+            meanwhile(seconds - left)
+            self._received.extend(self.receive(min(left, OFTEN)))
         return self._received.popleft()
 
 

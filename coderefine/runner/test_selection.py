@@ -51,13 +51,17 @@ def one_of_each(tests: Sequence[str]) -> list[str]:
 def to_watch(failing: Sequence[str], seconds: Mapping[str, float]) -> list[str]:
     """Select the `failing` tests whose lines are traced (see WATCHED), at least the fastest one."""
     costs = {name: seconds.get(name, UNKNOWN) for name in one_of_each(failing)}
+    return within(costs, costs, CHEAP)[:WATCHED] or sorted(costs, key=costs.__getitem__)[:1]
+
+
+def within(tests: Iterable[str], seconds: Mapping[str, float], room: float) -> list[str]:
+    """Return the `tests` that take at most `room` seconds together, in their order, without those that do not fit."""
     chosen: list[str] = []
-    room = CHEAP
-    for name, cost in costs.items():
-        if cost <= room and len(chosen) < WATCHED:
+    for name in tests:
+        if seconds[name] <= room:
             chosen.append(name)
-            room -= cost
-    return chosen or sorted(costs, key=costs.__getitem__)[:1]
+            room -= seconds[name]
+    return chosen
 
 
 def files_of(tests: Iterable[str]) -> list[str]:

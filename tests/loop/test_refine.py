@@ -178,6 +178,56 @@ def test_on_a_slow_suite_a_module_becomes_collectable(tmp_path: Path) -> None:
     assert (outcome.stop, outcome.evidence.flipped) == (Stop.CLEAN, ("test_shop.py",))
 
 
+def traced(test: str, *texts: str) -> Script:
+    """Proposes `texts` for shop.py; it is known that `test` executes its function."""
+    script = Script([{"shop.py": text} for text in texts])
+    script.traces = [(Patch(), {test: {"shop.py": frozenset({2})}})]
+    return script
+
+
+@pytest.mark.thorough
+def test_on_a_slow_suite_a_patch_that_breaks_a_test_near_the_edit_cost_a_run_of_the_whole_suite(tmp_path: Path) -> None:
+    slow = "import time\n\n\ndef test_slow():\n    time.sleep(12)\n"
+    top = make_repo(tmp_path / "shop", {"shop.py": SUM, "test_shop.py": TESTS, "test_slow.py": slow})
+    seven = "def total(items):\n    return sum(items) or 7\n"
+    ran = run(top, traced("test_shop.py::test_none", seven))
+    attempt = ran.outcome.attempts[1]
+    assert attempt.verdict.reason == "breaks test_shop.py::test_none"
+    assert "proof" not in {event.text for event in ran.events if event.kind == "stage"}
+    assert attempt.suite
+    assert not attempt.suite.complete
+    assert [finding.symbol for finding in attempt.suite.findings] == ["test_shop.py::test_none"]
+
+
+@pytest.mark.thorough
+def test_on_a_slow_suite_a_test_that_needs_another_before_it_refuses_no_patch_when_run_without_it(
+    tmp_path: Path,
+) -> None:
+    """Only tests that reach the edit run first, and alone it fails on any tree."""
+    tests = """\
+import time
+
+from shop import total
+
+SEEN = []
+
+
+def test_sees():
+    SEEN.append(1)
+
+
+def test_has_seen():
+    assert len(SEEN) == total([0, 1])
+
+
+def test_slow():
+    time.sleep(12)
+"""
+    top = make_repo(tmp_path / "shop", {"shop.py": SUM, "test_shop.py": TESTS, "test_order.py": tests})
+    attempt = run(top, traced("test_order.py::test_has_seen", RIGHT)).outcome.attempts[1]
+    assert attempt.verdict, attempt.verdict.reason
+
+
 OTHER = f"from shop import SIZE\n{TESTS}\n\ndef test_size():\n    assert SIZE == 2\n"
 
 

@@ -13,10 +13,12 @@ from coderefine.core import (
     Attempt,
     Check,
     Cost,
+    Coverage,
     Critic,
     Event,
     Limits,
     Outcome,
+    Patch,
     Proposals,
     Proposer,
     Situation,
@@ -47,6 +49,7 @@ class Script:
     seen: list[Situation] = field(default_factory=list)
     asked: int = 0
     costs_requests: bool = False
+    traces: list[tuple[Patch, Coverage]] = field(default_factory=list)
 
     @property
     def spent(self) -> Cost:

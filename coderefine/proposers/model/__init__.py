@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
 from coderefine.config import Config
-from coderefine.core import EMPTY, FIX, Cost, Event, Listen, Patch, Proposals, Situation, Task, Views
+from coderefine.core import (
+    EMPTY,
+    FIX,
+    Case,
+    Check,
+    Cost,
+    Coverage,
+    Event,
+    Listen,
+    Patch,
+    Proposals,
+    Situation,
+    Task,
+    Views,
+)
 from coderefine.llm.client import Client
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place, Protection
@@ -48,6 +62,8 @@ class Model:
         """
         self.coming: tuple[Patch, ...] = ()
         """The patches of this round; empty without `together`."""
+        self.traces: list[tuple[Patch, Coverage]] = []
+        """The lines that tests execute, with the patch of the tree on which they do."""
         self._together = together
         self._interpreter = interpreter
         self.reason = ""
@@ -94,13 +110,18 @@ class Model:
         tracer = cold_tracer(views, self._builder.place, self._interpreter, self._config, seconds)
         known: dict[tuple[object, ...], Trace | None] = {}
 
+        def kept(patch: Patch, failing: Sequence[Case], passing: Sequence[str]) -> Check:
+            check = tracer(patch, failing, passing)
+            self.traces.append((patch, check.coverage or {}))
+            return check
+
         def trace(state: PromptState) -> Trace | None:
             key = tuple(sorted(state.patch.files.items()))
             if key not in known:
                 self._listen(Event("stage", "trace"))
                 overlay = self._builder.tree(state.patch)
                 cases = {test: case for test, case in state.cases.items() if test not in situation.flaky}
-                known[key] = traced(tracer, state.patch, cases, overlay.read, self._builder.is_code)
+                known[key] = traced(kept, state.patch, cases, overlay.read, self._builder.is_code)
             return known[key]
 
         return trace

@@ -115,6 +115,8 @@ class Search(Searcher):
         self._judging: frozenset[str] = frozenset()
         """The tests of `_loaded` that were run on candidates (see `Pool.fit`)."""
         self._patches: dict[int, Patch] = {}
+        self.traces: list[tuple[Patch, Coverage]] = []
+        """The lines that tests execute, with the patch of the tree on which they do."""
         self._together: set[frozenset[str]] = set()
         """Sets of failing tests; the tests of a set ran the same statement, which few passing tests ran.
 
@@ -375,6 +377,7 @@ class Search(Searcher):
             files=files,
             freedom=situation.freedom,
             within=clock.left,
+            listen=self._listen,
             fork=self._fork,
             or_cold=True,
         )
@@ -389,9 +392,10 @@ class Search(Searcher):
             trial.run(proposals)
             trial.fall_back()
             chosen = self._chosen(trial, situation, spectrum)
-            more = (chosen.doubtful or chosen.hasty) and trial.clock.left > 0
-            if more and trial.extend(proposals, DOUBT if chosen.doubtful else FEW):
-                return self._chosen(trial, situation, spectrum)
+            if (chosen.doubtful or chosen.hasty) and trial.clock.left > 0:
+                self._listen(Event("stage", "search: looking for rivals"))
+                if trial.extend(proposals, DOUBT if chosen.doubtful else FEW):
+                    return self._chosen(trial, situation, spectrum)
             return chosen
         finally:
             self._runs += trial.tried
@@ -473,8 +477,9 @@ class Search(Searcher):
         """
         if rivals.is_measured:
             return rivals
+        self._listen(Event("stage", "search: strength of the likeliest repair"))
         first = rivals.groups[0]
-        features = with_strength(first.features, pool, first.repairs[0], seconds)
+        features = with_strength(first.features, pool, first.repairs[0], seconds, self._listen)
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
 
     def _with_age(self, rivals: Rivals) -> Rivals:
@@ -490,7 +495,7 @@ class Search(Searcher):
 
         Return an empty comparison if this fails.
         """
-        self._listen(Event("search", f"comparing {counted(len(repairs), 'repair')}"))
+        self._listen(Event("stage", f"search: comparing {counted(len(repairs), 'repair')}"))
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
         first = [case.id for case in repairable(situation)]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
@@ -513,6 +518,7 @@ class Search(Searcher):
         """
         self._listen(Event("stage", f"search: watching {counted(len(failing), 'failing test')} and those near"))
         coverage = self._observed(situation, views, pool, failing, clock)
+        self.traces.append((situation.best.patch, coverage))
         imported = self._imported(situation, views, pool, failing, coverage)
         entered = run_through({**coverage, **imported}, failing)
         files = self._without_protected(entered, self._files(situation, entered | self._neighbours(entered)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from types import MappingProxyType
 
-from coderefine.core import Patch
+from coderefine.core import Listen, Patch
 from coderefine.core.plurals import counted
 from coderefine.judge import mutants
 from coderefine.proposers.search.choice import (
@@ -35,7 +35,7 @@ from coderefine.proposers.search.spectrum import Spectrum
 from coderefine.proposers.search.syntax import Function
 from coderefine.proposers.search.validate import Repair
 from coderefine.proposers.search.value_kinds import names_of
-from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan
+from coderefine.runner.candidates import Asked, Candidate, Comparison, Plan, counted_mutants
 from coderefine.runner.cold_pool import AnyPool
 from coderefine.runner.pool import Pool
 from coderefine.source import all_arguments
@@ -576,7 +576,9 @@ def _of_functions(
         yield fixed | aside(site)
 
 
-def with_strength(known: Features, pool: AnyPool, repair: Repair, seconds: float) -> Features:
+def with_strength(
+    known: Features, pool: AnyPool, repair: Repair, seconds: float, listen: Listen = lambda _: None
+) -> Features:
     """Return `known` with the fields `noticed`, `wrong` and `unmeasured`, after judging mutants of `repair`.
 
     Mutants are judged for NOTICING seconds. The first LEAST_WRONG mutants may take up to `seconds` if that is longer,
@@ -594,7 +596,7 @@ def with_strength(known: Features, pool: AnyPool, repair: Repair, seconds: float
         for number, one in enumerate(wrong)
         if time.monotonic() - began < (max(NOTICING, seconds) if number < LEAST_WRONG else NOTICING)
     )
-    judged = list(pool.judge(candidates, plan))
+    judged = counted_mutants(pool.judge(candidates, plan), len(wrong), listen)
     killed = sum(not one.plausible for one in judged)
     few = len(judged) < min(LEAST_WRONG, len(wrong))
     return replace(known, noticed=killed, wrong=len(judged), unmeasured=few)

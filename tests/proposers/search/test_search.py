@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from coderefine.core import Ask, Attempt, Event, Offer, Patch, Situation, Status
 from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
+from coderefine.reports.progress import ProgressState
 from coderefine.workspace import open_views
 from tests.support.repo import git, make_repo, write
 
@@ -102,6 +104,7 @@ def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair, monkeypatch:
     assert patches[0].origin == "search"
     assert patches[0].summary == "shop.py:3 `>` → `>=`"
     assert search.failed_again == {"test_shop.py::test_limit"}
+    assert search.traces[0][1]["test_shop.py::test_few"]["shop.py"] >= {3, 5}
     assert search.spent.test_runs > 0
     assert search.spent.seconds > 0
     assert any(event.kind == "search" for event in events) or search.spent.test_runs < 20
@@ -119,10 +122,18 @@ def test_a_slow_machine_hides_no_rival_of_the_first_repair(repair: Repair) -> No
     assert {"shop.py:4 `n < BULK` → `not n < BULK`", "shop.py:4 `<` → `>`"} <= {one.summary for one in patches}
 
 
-def test_the_progress_names_the_comparison_of_repairs(repair: Repair) -> None:
+def test_the_progress_says_how_far_each_step_of_the_search_is(repair: Repair) -> None:
     faulty = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
     _, _, events = repair({"shop.py": faulty, "test_shop.py": TESTS})
-    assert any(event.kind == "search" and event.text.startswith("comparing ") for event in events)
+    states = list(itertools.accumulate(events, ProgressState.after, initial=ProgressState()))
+    lines = {re.sub(r"\d+", "n", state.line) for state in states}
+    assert lines >= {
+        "search: loading n failing test and those near · servers n/n",
+        "search: watching n failing test and those near · tests n/n",
+        "search: comparing n repairs · seconds n/n",
+        "search: strength of the likeliest repair · mutants n/n",
+    }
+    assert all(state.total is None or state.done <= state.total for state in states)
 
 
 def test_comparing_repairs_takes_no_longer_than_the_run_may_take(tmp_path: Path) -> None:
