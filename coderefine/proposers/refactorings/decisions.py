@@ -15,6 +15,7 @@ from pathlib import Path
 
 from coderefine.proposers.refactorings.declared import BUILTINS
 from coderefine.proposers.refactorings.flow import TRUTHS, called, is_truth, own_nodes, start_of, uses
+from coderefine.proposers.refactorings.measures import Limits
 from coderefine.proposers.refactorings.trees import Suite, Unit
 from coderefine.proposers.refactorings.types import known_types
 from coderefine.source import syntax
@@ -63,15 +64,15 @@ class DecisionEdit:
         return text if all(len(line) <= room for line in changed) and syntax(text) is not None else None
 
 
-def shorter(unit: Unit, *, doubtful: bool = True) -> Iterator[tuple[str, str]]:
+def shorter(unit: Unit, limits: Limits, *, doubtful: bool = True) -> Iterator[tuple[str, str]]:
     """Yield texts of the function in which one decision is written in a shorter way, and the doubt about each.
 
-    `doubtful`: whether to yield texts with a doubt.
+    Only texts that exceed `limits` less are yielded. `doubtful`: whether to yield texts with a doubt.
     """
     for rewriting in REWRITINGS:
         for edit in rewriting(unit):
             text = edit.applied(unit) if doubtful or not edit.doubt else None
-            if text is not None and unit.with_text(text).complexity < unit.complexity:
+            if text is not None and unit.with_text(text).excess(limits) < unit.excess(limits):
                 yield text, edit.doubt
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from coderefine.proposers.refactorings.decisions import MISSING, STOPPED, UNHASHED, shorter
 from coderefine.proposers.refactorings.files import placed
+from coderefine.proposers.refactorings.measures import COMPLEXITY
 from coderefine.proposers.refactorings.trees import Unit
 
 REWRITTEN = {
@@ -157,6 +158,7 @@ KEPT = {
         "def f(x):\n    try:\n        x()\n    except A:\n        return 1\n    except B:\n        return 2\n"
     ),
 }
+LIMITS = {COMPLEXITY: 0}
 INPUTS = (None, 0, 1, 2, 3, 4, True, "a", "", 1.0)
 
 
@@ -176,7 +178,7 @@ def outcome(function: Callable[[Any], Any], value: Any) -> Any:
 @pytest.mark.parametrize("name", REWRITTEN)
 def test_a_decision_is_written_in_a_shorter_way(name: str) -> None:
     before, after = (textwrap.dedent(text).lstrip("\n") for text in REWRITTEN[name])
-    assert [text for text, _ in shorter(Unit(before))] == [after]
+    assert [text for text, _ in shorter(Unit(before), LIMITS)] == [after]
     assert behaviour(after) == behaviour(before)
 
 
@@ -211,8 +213,8 @@ def test_a_shorter_way_that_unusual_values_tell_apart_is_doubtful(text: str, dou
     """No test passed a list, ran without the optional package, or let a check raise StopIteration: it was written."""
     place = placed(MODULE + text, "f", frozenset())
     assert not isinstance(place, str), place
-    assert [found for _, found in shorter(place.unit)] == [doubt]
-    assert len(list(shorter(place.unit, doubtful=False))) == (not doubt)
+    assert [found for _, found in shorter(place.unit, LIMITS)] == [doubt]
+    assert len(list(shorter(place.unit, LIMITS, doubtful=False))) == (not doubt)
 
 
 @pytest.mark.parametrize(
@@ -223,9 +225,9 @@ def test_a_shorter_way_that_unusual_values_tell_apart_is_doubtful(text: str, dou
     ],
 )
 def test_a_loop_is_kept_where_any_is_not_the_built_in_function(unit: Unit) -> None:
-    assert list(shorter(unit)) == []
+    assert list(shorter(unit, LIMITS)) == []
 
 
 @pytest.mark.parametrize("name", KEPT)
 def test_a_decision_is_kept_where_the_shorter_way_may_mean_something_else(name: str) -> None:
-    assert list(shorter(Unit(KEPT[name]))) == []
+    assert list(shorter(Unit(KEPT[name]), LIMITS)) == []
