@@ -499,6 +499,13 @@ def test_ruffs_own_findings_of_complexity_are_repaired_like_radons(tmp_path: Pat
     assert "return any(n % 2 == 0 for n in numbers)" in (top / "even.py").read_text()
 
 
+RETURNS = """def kind_of(word):
+    if word == "a" or word.isdigit():
+        return "short"
+    if not word:
+        return "short"
+    return "long"
+"""
 STATEMENTS = """def read_totals(rows):
     names = [row[0] for row in rows]
     amounts = [row[1] for row in rows]
@@ -522,6 +529,14 @@ STATEMENTS = """def read_totals(rows):
 @pytest.mark.parametrize(
     ("settings", "code", "call", "made"),
     [
+        pytest.param(
+            "select = ['PLR0911']\n[tool.ruff.lint.pylint]\nmax-returns = 2\n",
+            RETURNS,
+            "[kind_of(word) for word in ('a', '1', '', 'b')] == ['short', 'short', 'short', 'long']",
+            'if word == "a" or word.isdigit() or not word:\n',
+            id="returns",
+            marks=pytest.mark.thorough,
+        ),
         pytest.param(
             "select = ['PLR0915']\n[tool.ruff.lint.pylint]\nmax-statements = 10\n",
             STATEMENTS,

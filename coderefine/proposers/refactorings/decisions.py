@@ -10,13 +10,13 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 
 from coderefine.proposers.refactorings.declared import BUILTINS
-from coderefine.proposers.refactorings.flow import TRUTHS, called, is_truth, own_nodes, start_of, uses
+from coderefine.proposers.refactorings.flow import NONE, TRUTHS, assigned, called, is_truth, own_nodes, start_of, uses
 from coderefine.proposers.refactorings.measures import Limits
-from coderefine.proposers.refactorings.trees import Suite, Unit
+from coderefine.proposers.refactorings.trees import Unit
 from coderefine.proposers.refactorings.types import known_types
 from coderefine.source import syntax
 
@@ -24,6 +24,8 @@ LEAST_CASES = 3
 """Minimum number of comparisons in a chain for which it becomes a dictionary."""
 Cases = Sequence[tuple[str, ast.expr]]
 """The beginning of a statement and the constant it returns or assigns, for each branch."""
+Case = tuple[str, ast.Constant, ast.stmt]
+"""A branch `if NAME == CONSTANT:` with one statement: the name, the constant, and the statement."""
 UNMOVABLE = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
 """Expressions that mean something else inside a generator expression."""
 KNOWN = BUILTINS.union(*map(dir, (str, bytes, dict, list, set, re.Pattern, re.Match, Path)))
@@ -60,8 +62,7 @@ class DecisionEdit:
             return None
         text = (data[:begin] + self.text.encode() + data[end:]).decode()
         changed = text.split("\n")[self.first.lineno - 1 : self.first.lineno + self.text.count("\n")]
-        room = unit.width - (len(unit.indent) if unit.owner else 0)
-        return text if all(len(line) <= room for line in changed) and syntax(text) is not None else None
+        return text if all(len(line) <= unit.room for line in changed) and syntax(text) is not None else None
 
 
 def shorter(unit: Unit, limits: Limits, *, doubtful: bool = True) -> Iterator[tuple[str, str]]:
@@ -271,19 +272,51 @@ def _negated(test: ast.expr, text: str) -> str:
     return f"not ({text})" if isinstance(test, ast.BoolOp | ast.Compare) else f"not {text}"
 
 
+def _merged_branches(unit: Unit) -> Iterator[DecisionEdit]:
+    """Merge branches with the same statements: `if a: return x` and `if b: return x` → `if a or b: return x`."""
+    for node in unit.nodes:
+        match node:
+            case ast.If(orelse=[ast.If() as other]) if other.col_offset == node.col_offset:
+                yield from _one_branch(unit, node, other)
+    for suite in unit.suites:
+        for first, second in pairwise(suite.statements):
+            match first, second:
+                # If the first branch reached its end, the second condition would be evaluated, too.
+                case ast.If(orelse=[]), ast.If() if assigned(first.body, NONE) is None:
+                    yield from _one_branch(unit, first, second)
+
+
+def _one_branch(unit: Unit, one: ast.If, two: ast.If) -> Iterator[DecisionEdit]:
+    start, row = two.body[0], unit.rows[two.body[0].lineno - 1]
+    if _same(one.body, two.body) and not row[: start.col_offset].strip():
+        keyword, margin = re.split(r"\W", unit.rows[one.lineno - 1][one.col_offset :])[0], " " * one.col_offset
+        test = " or ".join(operands := [_in_or(unit, one.test), _in_or(unit, two.test)])
+        if one.col_offset + len(f"{keyword} {test}:") > unit.room:
+            inner = f"\n{margin}{unit.indent}"
+            test = f"({inner}{operands[0]}{inner}or {operands[1]}\n{margin})"
+        yield DecisionEdit(one, start, f"{keyword} {test}:\n{row[: start.col_offset]}{_source(unit, start)}")
+
+
+def _in_or(unit: Unit, node: ast.expr) -> str:
+    """Return the text of `node` as an operand of `or`."""
+    same = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or)
+    return _source(unit, node) if same else _operand(unit, [node], negative=False)
+
+
+def _same(one: Sequence[ast.stmt], two: Sequence[ast.stmt]) -> bool:
+    return ast.dump(ast.Module([*one], [])) == ast.dump(ast.Module([*two], []))
+
+
 def _table(unit: Unit) -> Iterator[DecisionEdit]:
     """Replace a chain of comparisons of one name with constants, each with a constant result, by a dictionary."""
     for suite in unit.suites:
         for place, node in enumerate(suite.statements):
             if isinstance(node, ast.If):
-                yield from _looked_up(unit, suite, place, node)
+                yield from _looked_up(unit, node, suite.statements[place:])
 
 
-def _looked_up(unit: Unit, suite: Suite, place: int, node: ast.If) -> Iterator[DecisionEdit]:
-    chain, rest = _chain(node)
-    last: ast.stmt = node
-    if not rest and place + 2 == len(suite.statements):
-        rest = [last := suite.statements[-1]]
+def _looked_up(unit: Unit, node: ast.If, statements: Sequence[ast.stmt]) -> Iterator[DecisionEdit]:
+    chain, rest, last = _chain(statements)
     names, keys, bodies = zip(*chain, strict=True) if chain else ((), (), ())
     cases = list(filter(None, map(_result, (*bodies, *rest))))
     heads = {head for head, _ in cases}
@@ -305,21 +338,27 @@ def _dictionary(unit: Unit, node: ast.If, name: str, keys: Sequence[ast.expr], c
     return f"{cases[0][0]}{{\n{rows}{margin}}}.get({given})"
 
 
-def _chain(node: ast.If) -> tuple[list[tuple[str, ast.Constant, ast.stmt]], list[ast.stmt]]:
-    """Return (name, constant, statement) for each leading `name == constant` branch, and the statements left over.
+def _chain(statements: Sequence[ast.stmt]) -> tuple[list[Case], Sequence[ast.stmt], ast.stmt]:
+    """Return the leading branches that compare a name with a constant, and the statement left over, as a list.
 
-    These are the body of `else`, or the rest of the chain from the first branch of another form.
+    This is the body of `else`, or what follows branches that return, or the first branch of another form. Return also
+    the last of `statements` that belongs to the chain.
     """
-    chain: list[tuple[str, ast.Constant, ast.stmt]] = []
-    rest: list[ast.stmt] = [node]
-    while len(rest) == 1 and isinstance(branch := rest[0], ast.If) and len(branch.body) == 1:
-        match branch.test:
-            case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant() as key]):
-                chain.append((name, key, branch.body[0]))
-                rest = branch.orelse
-            case _:
-                break
-    return chain, rest
+    chain: list[Case] = []
+    rest, after = statements[:1], statements[1:]
+    while isinstance(branch := [*rest, None][0], ast.If) and (found := _case(rest)):
+        chain.append(found)
+        rest = branch.orelse
+        if not rest and isinstance(found[2], ast.Return):
+            rest, after = after[:1], after[1:]
+    return chain, rest, statements[len(statements) - len(after) - 1]
+
+
+def _case(statements: Sequence[ast.stmt]) -> Case | None:
+    match statements:
+        case [ast.If(test=ast.Compare(ast.Name(name), [ast.Eq()], [ast.Constant() as key]), body=[body])]:
+            return name, key, body
+    return None
 
 
 def _are_keys(keys: Sequence[ast.Constant]) -> bool:
@@ -343,8 +382,7 @@ def _handlers(unit: Unit) -> Iterator[DecisionEdit]:
     """Merge neighbouring handlers with the same body into one handler of several exceptions."""
     for node in own_nodes(unit.function.body):
         for one, two in zip(node.handlers, node.handlers[1:], strict=False) if isinstance(node, ast.Try) else ():
-            same = ast.dump(ast.Module([*one.body], [])) == ast.dump(ast.Module([*two.body], []))
-            if same and one.name == two.name and one.body[0].lineno > one.lineno:
+            if _same(one.body, two.body) and one.name == two.name and one.body[0].lineno > one.lineno:
                 yield from _one_handler(unit, one, two)
 
 
@@ -361,4 +399,4 @@ def _source(unit: Unit, node: ast.AST) -> str:
     return ast.get_source_segment(unit.text, node) or ast.unparse(node)
 
 
-REWRITINGS = (_merged_operands, _any_or_all, _returned_truth, _table, _handlers)
+REWRITINGS = (_merged_operands, _any_or_all, _returned_truth, _merged_branches, _table, _handlers)

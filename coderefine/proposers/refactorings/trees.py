@@ -97,6 +97,11 @@ class Unit:
         return Flow(self.function)
 
     @property
+    def room(self) -> int:
+        """Return the maximum length of a line of `text`, which will be indented once more in a class."""
+        return self.width - (len(self.indent) if self.owner else 0)
+
+    @property
     def complexity(self) -> int:
         return self.size(COMPLEXITY)
 

@@ -10,7 +10,7 @@ import pytest
 
 from coderefine.proposers.refactorings.decisions import MISSING, STOPPED, UNHASHED, shorter
 from coderefine.proposers.refactorings.files import placed
-from coderefine.proposers.refactorings.measures import COMPLEXITY
+from coderefine.proposers.refactorings.measures import COMPLEXITY, COUNTED
 from coderefine.proposers.refactorings.trees import Unit
 
 REWRITTEN = {
@@ -115,6 +115,26 @@ REWRITTEN = {
             return size
         """,
     ),
+    "table of branches that return": (
+        """
+        def f(x):
+            if x == 'a':
+                return 1
+            if x == '':
+                return 2
+            elif x == 'b':
+                return 3
+            return None
+        """,
+        """
+        def f(x):
+            return {
+                'a': 1,
+                '': 2,
+                'b': 3,
+            }.get(x)
+        """,
+    ),
     "handlers": (
         """
         def f(x):
@@ -154,6 +174,14 @@ KEPT = {
         "def f(x):\n    if x == 1:\n        return 1\n    elif x == '2':\n        return 2\n"
         "    elif x == 3:\n        return 3\n    return 4\n"
     ),
+    "a table whose result is set in any case": (
+        "def f(x):\n    for one in (x, 1):\n        if one == 1:\n            y = 1\n        elif one == 2:\n"
+        "            y = 2\n        elif one == 3:\n            y = 3\n        y = 4\n    return y\n"
+    ),
+    "branches that do not return": (
+        "def f(x):\n    y = 0\n    if x == 1:\n        y = 1\n    if x == 2:\n        y = 2\n    if x == 3:\n"
+        "        y = 3\n    return y\n"
+    ),
     "handlers that differ": (
         "def f(x):\n    try:\n        x()\n    except A:\n        return 1\n    except B:\n        return 2\n"
     ),
@@ -180,6 +208,125 @@ def test_a_decision_is_written_in_a_shorter_way(name: str) -> None:
     before, after = (textwrap.dedent(text).lstrip("\n") for text in REWRITTEN[name])
     assert [text for text, _ in shorter(Unit(before), LIMITS)] == [after]
     assert behaviour(after) == behaviour(before)
+
+
+FEWER = {
+    "branches that return the same": (
+        """
+        def f(x):
+            if x is None or x == 1:
+                return [x]
+            if x == 2 and x is not True:
+                return [x]
+            if not x:
+                return [x]  # nothing
+            return 0
+        """,
+        """
+        def f(x):
+            if x is None or x == 1 or (x == 2 and x is not True):
+                return [x]
+            if not x:
+                return [x]  # nothing
+            return 0
+        """,
+    ),
+    "branches of a chain": (
+        """
+        def f(x):
+            if x is None:
+                y = 1
+            elif (y := x) == 2:
+                return x
+            elif x == 'a':
+                return x
+            else:
+                y = 4
+            return y
+        """,
+        """
+        def f(x):
+            if x is None:
+                y = 1
+            elif (y := x) == 2 or x == 'a':
+                return x
+            else:
+                y = 4
+            return y
+        """,
+    ),
+    "several statements, and else": (
+        """
+        def f(x):
+            for one in (x, 1):
+                if one == 2:
+                    x = 3
+                    continue
+                if one is None:
+                    x = 3
+                    continue
+                else:
+                    return one
+            return x
+        """,
+        """
+        def f(x):
+            for one in (x, 1):
+                if one == 2 or one is None:
+                    x = 3
+                    continue
+                else:
+                    return one
+            return x
+        """,
+    ),
+    "a long condition": (
+        """
+        def f(x):
+            if x is None or x == 'a text that needs room':
+                return 1
+            if x == 'another text that needs room':
+                return 1
+            return 2
+        """,
+        """
+        def f(x):
+            if (
+                x is None or x == 'a text that needs room'
+                or x == 'another text that needs room'
+            ):
+                return 1
+            return 2
+        """,
+    ),
+}
+UNMERGED = {
+    "the second condition is evaluated in any case": (
+        "def f(x, y):\n    if x:\n        y.append(1)\n    if y.pop():\n        y.append(1)\n"
+    ),
+    "another value": "def f(x):\n    if x:\n        return 1\n    if x is None:\n        return 2\n",
+    "one leaves a loop": (
+        "def f(x):\n    for y in x:\n        if y:\n            break\n        if y is None:\n            continue\n"
+    ),
+    "a statement between": ("def f(x):\n    if x:\n        return 1\n    x = 2\n    if x is None:\n        return 1\n"),
+    "a comment between": ("def f(x):\n    if x:\n        return 1\n    # none\n    if x is None:\n        return 1\n"),
+    "an inner if of else": (
+        "def f(x):\n    if x:\n        y = 1\n    else:\n        if x is None:\n            y = 1\n    return y\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FEWER)
+def test_branches_with_the_same_statements_are_merged(name: str) -> None:
+    """Each `return` counts (PLR0911) and each branch (PLR0912), also where radon's complexity stays."""
+    before, after = (textwrap.dedent(text).lstrip("\n") for text in FEWER[name])
+    assert [text for text, _ in shorter(Unit(before), {"PLR0912": 0})][:1] == [after]
+    assert behaviour(after) == behaviour(before)
+
+
+@pytest.mark.parametrize("name", UNMERGED)
+def test_branches_are_kept_where_both_conditions_count_or_a_comment_would_be_lost(name: str) -> None:
+    assert list(shorter(Unit(UNMERGED[name]), dict.fromkeys(COUNTED, 0))) == []
 
 
 TABLE = "def f(x{}):\n    if x == 'a':\n        return 1\n    elif x == 'b':\n        return 2\n"
