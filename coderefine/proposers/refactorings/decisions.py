@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate, groupby, pairwise
 from pathlib import Path
@@ -18,6 +19,8 @@ from coderefine.proposers.refactorings.flow import NONE, TRUTHS, assigned, calle
 from coderefine.proposers.refactorings.measures import Limits
 from coderefine.proposers.refactorings.trees import Unit
 from coderefine.proposers.refactorings.types import known_types
+from coderefine.proposers.rewritings.code import Code, Unsure
+from coderefine.proposers.rewritings.loops import comprehension, is_bound_to_scope
 from coderefine.source import syntax
 
 LEAST_CASES = 3
@@ -26,8 +29,6 @@ Cases = Sequence[tuple[str, ast.expr]]
 """The beginning of a statement and the constant it returns or assigns, for each branch."""
 Case = tuple[str, ast.Constant, ast.stmt]
 """A branch `if NAME == CONSTANT:` with one statement: the name, the constant, and the statement."""
-UNMOVABLE = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
-"""Expressions that mean something else inside a generator expression."""
 KNOWN = BUILTINS.union(*map(dir, (str, bytes, dict, list, set, re.Pattern, re.Match, Path)))
 """Functions and methods that raise no StopIteration, except for `next`."""
 HASHED = frozenset("bool bytes float int str None Optional".split())
@@ -220,8 +221,7 @@ def _is_closed(unit: Unit, loop: ast.For, tests: Iterable[ast.expr]) -> bool:
 
 def _is_odd(part: ast.expr) -> bool:
     """Return whether `part` contains code that means something else in a generator expression."""
-    nodes = list(ast.walk(part))
-    return any(isinstance(node, UNMOVABLE) or called(node) in ("next", "super", "locals", "vars") for node in nodes)
+    return any(is_bound_to_scope(node) or called(node) == "next" for node in ast.walk(part))
 
 
 def _quantified(unit: Unit, loop: ast.For, test: ast.expr, *, found: bool) -> str:
@@ -248,6 +248,20 @@ def _call(unit: Unit, near: ast.stmt, name: str, parts: Sequence[str]) -> str:
         return whole
     inner = f"\n{margin}{unit.indent}".join(parts)
     return f"{name}(\n{margin}{unit.indent}{inner}\n{margin})"
+
+
+def _filled_list(unit: Unit) -> Iterator[DecisionEdit]:
+    """Write an empty list and the loop that fills it as a comprehension, where the rewriting of PERF401 is sure."""
+    code = Code.of(unit.text, unit.room)
+    if code is None or "list" in unit.rebound | unit.flow.locals:
+        return
+    for call in code.nodes:
+        if isinstance(call, ast.Call) and called(call) == "append":
+            with suppress(Unsure):
+                (edit,), loop = comprehension(code, call), code.around(call, ast.For)
+                start = next(one for one in code.statements if one.lineno == edit.start[0])
+                if start is not loop:
+                    yield DecisionEdit(start, loop, edit.content.strip())
 
 
 def _returned_truth(unit: Unit) -> Iterator[DecisionEdit]:
@@ -399,4 +413,4 @@ def _source(unit: Unit, node: ast.AST) -> str:
     return ast.get_source_segment(unit.text, node) or ast.unparse(node)
 
 
-REWRITINGS = (_merged_operands, _any_or_all, _returned_truth, _merged_branches, _table, _handlers)
+REWRITINGS = (_merged_operands, _any_or_all, _filled_list, _returned_truth, _merged_branches, _table, _handlers)

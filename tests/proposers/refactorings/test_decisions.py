@@ -280,6 +280,35 @@ FEWER = {
             return x
         """,
     ),
+    "a list that a loop fills": (
+        """
+        def f(x):
+            found = []
+            for one in [x, 3]:
+                if one == 1:
+                    found.append([one])
+            return found
+        """,
+        """
+        def f(x):
+            found = [[one] for one in [x, 3] if one == 1]
+            return found
+        """,
+    ),
+    "a list with the items of another": (
+        """
+        def f(x):
+            found: list[int] = []
+            for one in [x, 3]:
+                found.append(one)
+            return found
+        """,
+        """
+        def f(x):
+            found: list[int] = list([x, 3])
+            return found
+        """,
+    ),
     "a long condition": (
         """
         def f(x):
@@ -310,6 +339,25 @@ UNMERGED = {
     ),
     "a statement between": ("def f(x):\n    if x:\n        return 1\n    x = 2\n    if x is None:\n        return 1\n"),
     "a comment between": ("def f(x):\n    if x:\n        return 1\n    # none\n    if x is None:\n        return 1\n"),
+    "a list that may be another object": (
+        "def f(x, found):\n    for y in x:\n        if y:\n            found.append(y)\n    return found\n"
+    ),
+    "a list that is not empty": (
+        "def f(x):\n    found = [1]\n    for y in x:\n        if y:\n            found.append(y)\n    return found\n"
+    ),
+    "the list is read in the loop": (
+        "def f(x):\n    z = []\n    for y in x:\n        if y not in z:\n            z.append(y)\n    return z\n"
+    ),
+    "the list is read after an exception": (
+        "def f(x):\n    z = []\n    try:\n        z = []\n        for y in x:\n            if y:\n"
+        "                z.append(int(y))\n    except ValueError:\n        pass\n    return z\n"
+    ),
+    "a comment in the loop": (
+        "def f(x):\n    z = []\n    for y in x:\n        if y:  # why\n            z.append(y)\n    return z\n"
+    ),
+    "super in a scope of its own": (
+        "def f(self, x):\n    z = []\n    for y in x:\n        if y:\n            z.append(super().f())\n    return z\n"
+    ),
     "an inner if of else": (
         "def f(x):\n    if x:\n        y = 1\n    else:\n        if x is None:\n            y = 1\n    return y\n"
     ),
@@ -317,7 +365,7 @@ UNMERGED = {
 
 
 @pytest.mark.parametrize("name", FEWER)
-def test_branches_with_the_same_statements_are_merged(name: str) -> None:
+def test_branches_are_merged_or_become_a_comprehension(name: str) -> None:
     """Each `return` counts (PLR0911) and each branch (PLR0912), also where radon's complexity stays."""
     before, after = (textwrap.dedent(text).lstrip("\n") for text in FEWER[name])
     assert [text for text, _ in shorter(Unit(before), {"PLR0912": 0})][:1] == [after]
@@ -325,7 +373,7 @@ def test_branches_with_the_same_statements_are_merged(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", UNMERGED)
-def test_branches_are_kept_where_both_conditions_count_or_a_comment_would_be_lost(name: str) -> None:
+def test_branches_are_kept_where_fewer_may_mean_something_else(name: str) -> None:
     assert list(shorter(Unit(UNMERGED[name]), dict.fromkeys(COUNTED, 0))) == []
 
 
