@@ -302,19 +302,20 @@ def _merged_branches(unit: Unit) -> Iterator[DecisionEdit]:
 
 def _one_branch(unit: Unit, one: ast.If, two: ast.If) -> Iterator[DecisionEdit]:
     start, row = two.body[0], unit.rows[two.body[0].lineno - 1]
-    if _same(one.body, two.body) and not row[: start.col_offset].strip():
+    operands = [*_alternatives(unit, one.test), *_alternatives(unit, two.test)]
+    if _same(one.body, two.body) and not row[: start.col_offset].strip() and "\n" not in "".join(operands):
         keyword, margin = re.split(r"\W", unit.rows[one.lineno - 1][one.col_offset :])[0], " " * one.col_offset
-        test = " or ".join(operands := [_in_or(unit, one.test), _in_or(unit, two.test)])
+        test = " or ".join(operands)
         if one.col_offset + len(f"{keyword} {test}:") > unit.room:
             inner = f"\n{margin}{unit.indent}"
-            test = f"({inner}{operands[0]}{inner}or {operands[1]}\n{margin})"
+            test = f"({inner}{f'{inner}or '.join(operands)}\n{margin})"
         yield DecisionEdit(one, start, f"{keyword} {test}:\n{row[: start.col_offset]}{_source(unit, start)}")
 
 
-def _in_or(unit: Unit, node: ast.expr) -> str:
-    """Return the text of `node` as an operand of `or`."""
-    same = isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or)
-    return _source(unit, node) if same else _operand(unit, [node], negative=False)
+def _alternatives(unit: Unit, test: ast.expr) -> list[str]:
+    """Return the texts of the operands of `or`; of another condition, its text as such an operand."""
+    values = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+    return [_operand(unit, [value], negative=False) for value in values]
 
 
 def _same(one: Sequence[ast.stmt], two: Sequence[ast.stmt]) -> bool:

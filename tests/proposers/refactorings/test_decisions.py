@@ -321,7 +321,8 @@ FEWER = {
         """
         def f(x):
             if (
-                x is None or x == 'a text that needs room'
+                x is None
+                or x == 'a text that needs room'
                 or x == 'another text that needs room'
             ):
                 return 1
