@@ -183,7 +183,8 @@ def _flagged(unit: Unit, start: ast.Assign, loop: ast.For) -> Iterator[DecisionE
             ],
         ):
             alone = not isinstance(loop.body[0], ast.For) and name not in uses([loop.target, loop.iter, test]).reads
-            if name == other and found is not before and alone and _is_closed(unit, loop, [test]):
+            early = unit.flow.reads_during(loop, name)
+            if name == other and found is not before and alone and not early and _is_closed(unit, loop, [test]):
                 text = f"{name} = {_quantified(unit, loop, test, found=found)}"
                 yield DecisionEdit(start, loop, text, _stopped(loop))
 

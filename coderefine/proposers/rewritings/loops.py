@@ -69,8 +69,7 @@ def _filled(code: Code, loop: ast.For, target: str, made: str, signs: tuple[str,
     margin, block = code.indent(loop), code.siblings(loop)
     before = block[max(0, block.index(loop) - 1)]
     first, header = loop.lineno, f"{margin}{target}.extend("
-    head, flow = _empty_list(code, before, target), Flow(code.function(loop))
-    early = not flow.known or target in flow.raises[loop] or target in flow.captures
+    head, early = _empty_list(code, before, target), Flow(code.function(loop)).reads_during(loop, target)
     if head and not early and not code.text[code.end(before) : code.line_start(loop.lineno)].strip():
         first, header = before.lineno, f"{margin}{head} = {signs[0]}"
     closed = ")" if first == loop.lineno else signs[1]

@@ -170,6 +170,14 @@ KEPT = {
         "def f(x):\n    ok = False\n    for i in x:\n        if i or ok:\n"
         "            ok = True\n            break\n    return ok\n"
     ),
+    "the flag is read after an exception": (
+        "def f(x):\n    try:\n        ok = False\n        for i in [x]:\n            if int(i) > 2:\n"
+        "                ok = True\n                break\n    except TypeError:\n        pass\n    return ok\n"
+    ),
+    "a nested function reads the flag": (
+        "def f(x):\n    def done(i):\n        return i or ok\n    ok = False\n    for i in [x]:\n        if done(i):\n"
+        "            ok = True\n            break\n    return ok\n"
+    ),
     "keys of two kinds": (
         "def f(x):\n    if x == 1:\n        return 1\n    elif x == '2':\n        return 2\n"
         "    elif x == 3:\n        return 3\n    return 4\n"
