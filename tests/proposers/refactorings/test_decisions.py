@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from coderefine.proposers.refactorings.decisions import MISSING, STOPPED, UNHASHED, shorter
+from coderefine.proposers.refactorings.decisions import MISSING, REWRITINGS, STOPPED, UNHASHED, shorter
 from coderefine.proposers.refactorings.files import placed
 from coderefine.proposers.refactorings.measures import COMPLEXITY, COUNTED
 from coderefine.proposers.refactorings.trees import Unit
+from tests.proposers.refactorings import test_extraction
 
 REWRITTEN = {
     "equal": (
@@ -435,3 +436,63 @@ def test_a_loop_is_kept_where_any_is_not_the_built_in_function(unit: Unit) -> No
 @pytest.mark.parametrize("name", KEPT)
 def test_a_decision_is_kept_where_the_shorter_way_may_mean_something_else(name: str) -> None:
     assert list(shorter(Unit(KEPT[name]), LIMITS)) == []
+
+
+class Decisions(test_extraction.Program):
+    """Writes, in half of all places, what a rewriting looks for: equal branches, chains, and loops with one result."""
+
+    def statement(self, depth: int, *, loop: bool) -> None:
+        if self.random.random() < 0.5:
+            super().statement(depth, loop=loop)
+        else:
+            getattr(self, self.random.choice(("same_", "fill_", "table_", "flag_")))(depth, loop)
+
+    def same_(self, depth: int, loop: bool) -> None:
+        exits = ["return 0", "return [a, log]", "raise ValueError", "log.append(a)", *["break", "continue"] * loop]
+        one, two = self.random.choices(exits, k=2)
+        for keyword in ("if", self.random.choice(("if", "elif")), self.random.choice(("if", "elif"))):
+            self.add(depth, f"{keyword} {self.test()}:")
+            self.add(depth + 1, self.random.choice((one, one, one, two)))
+
+    def fill_(self, depth: int, _loop: bool) -> None:
+        name, item = self.random.choice("acd"), self.random.choice("qbd")
+        self.add(depth, f"{name} = []")
+        self.add(depth, f"for {item} in (0, 1, {self.value()}):")
+        if self.random.random() < 0.6:
+            self.add(depth := depth + 1, f"if {self.test()}:")
+        self.add(depth + 1, f"{name}.append({self.random.choice((item, self.value()))})")
+
+    def flag_(self, depth: int, _loop: bool) -> None:
+        self.add(depth, "c = False")
+        self.add(depth, "for q in (0, 1, a):")
+        self.add(depth + 1, f"if {self.random.choice(('q == a', 'q > b', self.test()))}:")
+        self.add(depth + 2, "c = True")
+        self.add(depth + 2, "break")
+
+    def table_(self, depth: int, _loop: bool) -> None:
+        name, result = self.random.choice("abcd"), self.random.choice(("return", "d ="))
+        for key in range(3):
+            keyword = self.random.choice(("if", "elif")) if result == "return" and key else "elif" if key else "if"
+            self.add(depth, f"{keyword} {name} == {key}:")
+            self.add(depth + 1, f"{result} {key * 5}")
+        if self.random.random() < 0.5:
+            self.add(depth, "else:")
+        self.add(depth + (self.lines[-1].strip() == "else:"), f"{result} 7")
+
+
+def told(text: str) -> list[Any]:
+    """Return what a program does; in a comprehension, a variable that is not bound causes a NameError."""
+    return [(name.replace("UnboundLocal", "Name"), log) for name, log in test_extraction.behaviour(text)]
+
+
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=THOROUGH) for seed in range(12) if seed != 3)])
+def test_random_programs_behave_alike_after_each_rewriting(seed: int) -> None:
+    count = 0
+    for number in range(seed * 25, seed * 25 + 25):
+        unit = Unit(Decisions(number).text())
+        edits = [edit for rewriting in REWRITINGS for edit in rewriting(unit) if not edit.doubt]
+        before = told(unit.text) if edits else []
+        for text in filter(None, (edit.applied(unit) for edit in edits)):
+            assert told(text) == before, f"{unit.text}\n-> {text}"
+            count += 1
+    assert count > 5
