@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import combinations
 
 from coderefine.proposers.refactorings.flow import (
     NONE,
@@ -26,7 +27,7 @@ from coderefine.proposers.refactorings.flow import (
     start_of,
     uses,
 )
-from coderefine.proposers.refactorings.measures import STATEMENTS, Limits, decisions, excess, size
+from coderefine.proposers.refactorings.measures import STATEMENTS, Limits, decisions, size
 from coderefine.proposers.refactorings.trees import Suite, Unit
 from coderefine.source import Function, bound_names
 
@@ -174,12 +175,6 @@ class Extraction:
     leave: str = ""
     static: bool = False
 
-    def gain(self, limits: Limits) -> float:
-        """Return by how much less the original function exceeds `limits`."""
-        unit = self.block.unit
-        left = {rule: unit.size(rule) - self.moved(rule) for rule in limits}
-        return unit.excess(limits) - excess(left, limits)
-
     def moved(self, rule: str) -> int:
         """Return by how much the number that `rule` limits decreases in the original function."""
         return size(self.block.body, rule) - size(_kept(self.manner, self.leave), rule)
@@ -218,15 +213,12 @@ def extractions(unit: Unit, limits: Limits) -> Iterator[Extraction]:
 def _ranges(unit: Unit, suite: Suite, limits: Limits) -> Iterator[StatementBlock]:
     """Yield the blocks of a suite to examine (see `extractions`); none contains the docstring."""
     first = int(suite.parents == (unit.function,) and ast.get_docstring(unit.function) is not None)
-    last = len(suite.statements)
     counts = {rule: [size([statement], rule) for statement in suite.statements] for rule in limits}
-    for start in range(first, last):
-        for stop in range(start + 1, last + 1):
-            sizes = {rule: sum(numbers[start:stop]) for rule, numbers in counts.items()}
-            if any(sizes[rule] >= limit for rule, limit in limits.items()):
-                break
+    for start, stop in combinations(range(first, len(suite.statements) + 1), 2):
+        sizes = {rule: sum(numbers[start:stop]) for rule, numbers in counts.items()}
+        if max(sizes.values()) > 1 and all(sizes[rule] < limit for rule, limit in limits.items()):
             block = StatementBlock(unit, suite, start, stop)
-            if max(sizes.values()) > 1 and _may_end(block, limits):
+            if _may_end(block, limits):
                 yield block
 
 

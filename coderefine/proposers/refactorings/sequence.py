@@ -15,7 +15,7 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock,
 from coderefine.proposers.refactorings.decisions import shorter
 from coderefine.proposers.refactorings.extraction import NewFunction, extracted
 from coderefine.proposers.refactorings.flow import parameters, start_of, uses
-from coderefine.proposers.refactorings.measures import Limits, decisions
+from coderefine.proposers.refactorings.measures import Limits, decisions, excess
 from coderefine.proposers.refactorings.names import Named, name_for
 from coderefine.proposers.refactorings.signatures import input_types, result_type
 from coderefine.proposers.refactorings.trees import Unit
@@ -142,9 +142,16 @@ def _written(text: str) -> int:
 
 def _steps(draft: Draft, limits: Limits, name: Namer, standard: Standard) -> list[_Step]:
     """Return the most useful steps on `draft`, at most CHOICES, best first."""
-    useful = ((gain, one) for one in extractions(draft.unit, limits) if (gain := one.gain(limits)) > 0)
+    useful = ((gain, one) for one in extractions(draft.unit, limits) if (gain := _gain(one, limits)) > 0)
     found = [(gain, step) for gain, one in useful if (step := _step(one, name, standard))]
     return [step for _, step in sorted(found, key=lambda pair: (pair[1].flaws - pair[0], pair[1].flaws))[:CHOICES]]
+
+
+def _gain(found: Extraction, limits: Limits) -> float:
+    """Return by how much less the original function exceeds `limits` after the extraction."""
+    unit = found.block.unit
+    left = {rule: unit.size(rule) - found.moved(rule) for rule in limits}
+    return unit.excess(limits) - excess(left, limits)
 
 
 def _step(found: Extraction, name: Namer, standard: Standard) -> _Step | None:
