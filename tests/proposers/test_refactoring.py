@@ -497,3 +497,68 @@ def test_ruffs_own_findings_of_complexity_are_repaired_like_radons(tmp_path: Pat
     ended = coderefine("fix", "--no-model", *(f"--gate={gate}" for gate in gates), cwd=top)
     assert ended.code == 0, ended
     assert "return any(n % 2 == 0 for n in numbers)" in (top / "even.py").read_text()
+
+
+RETURNS = """def kind_of(word):
+    if word == "a" or word.isdigit():
+        return "short"
+    if not word:
+        return "short"
+    return "long"
+"""
+STATEMENTS = """def read_totals(rows):
+    names = [row[0] for row in rows]
+    amounts = [row[1] for row in rows]
+
+    totals = {}
+    for name, amount in zip(names, amounts):
+        if name not in totals:
+            totals[name] = 0
+        totals[name] += amount
+        if not name:
+            totals[name] += 1
+
+    result = {}
+    result["totals"] = totals
+    result["names"] = sorted(names)
+    result["count"] = len(rows)
+    return result
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "call", "made"),
+    [
+        pytest.param(
+            "select = ['PLR0911']\n[tool.ruff.lint.pylint]\nmax-returns = 2\n",
+            RETURNS,
+            "[kind_of(word) for word in ('a', '1', '', 'b')] == ['short', 'short', 'short', 'long']",
+            'if word == "a" or word.isdigit() or not word:\n',
+            id="returns",
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            "select = ['PLR0915']\n[tool.ruff.lint.pylint]\nmax-statements = 10\n",
+            STATEMENTS,
+            "read_totals([('a', 1), ('', 2), ('a', 3)])"
+            " == {'totals': {'a': 4, '': 3}, 'names': ['', 'a', 'a'], 'count': 3}",
+            "        _read_amount(totals, name, amount)\n",
+            id="statements",
+        ),
+    ],
+)
+def test_too_many_returns_or_statements_are_repaired_by_the_same_refactorings(
+    tmp_path: Path, settings: str, code: str, call: str, made: str
+) -> None:
+    """PLR0911 and PLR0915 were left."""
+    name = code[4 : code.index("(")]
+    files = {
+        "words.py": code,
+        "test_words.py": f"from words import {name}\n\n\ndef test_it():\n    assert {call}\n",
+        "pyproject.toml": f"[tool.ruff.lint]\n{settings}",
+    }
+    top = make_repo(tmp_path / "p", files)
+    ended = coderefine("fix", "--no-model", "--gate=pytest", "--gate=ruff", cwd=top)
+    text = (top / "words.py").read_text()
+    assert ended.code == 0, (ended, text)
+    assert made in text

@@ -600,6 +600,11 @@ CASES: Table = {
             "def f(xs):\n    ys = []\n    g(ys)\n    ys.extend(a + 1 for a in xs)\n    return ys\n",
         ),
         ("def f(xs):\n    ys = []\n    for x in xs:\n        # why\n        ys.append(x + 1)\n", None),
+        (
+            "class A(B):\n    def f(self, xs):\n        ys = []\n        for x in xs:\n"
+            "            ys.append(super().f(x))\n        return ys\n",
+            None,
+        ),
         ("ys = []\nfor x in xs:\n    ys.append(x + 1)\n", None),
         (
             "def f(xs):\n    try:\n        ys = []\n        for x in xs:\n            ys.append(int(x))\n"

@@ -1,4 +1,4 @@
-"""Reduce the complexity of functions to the limit by refactorings that keep behaviour, found by `sequence.py`."""
+"""Reduce the complexity and size of functions to their limits by refactorings that keep behaviour (`sequence.py`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from coderefine.core import Listen
 from coderefine.lint import TextEdit, apply
+from coderefine.proposers.refactorings.measures import COMPLEXITY, COUNTED
 from coderefine.source import decode
 
 if TYPE_CHECKING:
@@ -20,21 +21,23 @@ if TYPE_CHECKING:
     from coderefine.project import Interpreter, Place, Protection
     from coderefine.proposers.refactoring import CodeChange
     from coderefine.proposers.refactorings.declared import ProjectTypes
+    from coderefine.proposers.refactorings.measures import Limits
     from coderefine.proposers.refactorings.model_names import ModelNames
     from coderefine.proposers.refactorings.sequence import Draft
     from coderefine.proposers.refactorings.trees import Unit
 
 NAME = "simplify"
-RULE = "CC"
-RULES = {"radon": (RULE,), "ruff": ("C901", "PLR0912")}
-"""The rules that the refactorings repair: complexity, and too many branches."""
+RULES = {"radon": (COMPLEXITY,), "ruff": tuple(COUNTED)}
+"""The rules that the refactorings repair, by critic."""
 OVER = re.compile(r"\((\d+) > (\d+)\)")
 """In messages of ruff: the value, and its limit."""
+Excess = tuple[tuple[str, int | None], ...]
+"""For each finding, its rule, and by how much the limit is exceeded (None: the limit for radon counts)."""
 PRIVATE = re.compile(r"\b_[A-Za-z]\w*")
 
 
 class ComplexityChanges:
-    """Finds, for each function over the complexity limit, the best sequence of refactorings to reach the limit."""
+    """Finds, for each function over a limit, the best sequence of refactorings to reach its limits."""
 
     def __init__(
         self,
@@ -54,7 +57,7 @@ class ComplexityChanges:
         self._place, self._config, self._interpreter = place, config, interpreter
         self._protection = protection
         self._limit, self._floor = config.max_complexity, config.min_maintainability
-        self._known: dict[tuple[str, str, int, tuple[int | None, ...]], tuple[str, str] | None] = {}
+        self._known: dict[tuple[str, str, int, Excess], tuple[str, str] | None] = {}
         """For (old text, function, line, excess): the new text of the file, and why the change is only offered, or "".
 
         The value is None if no change was found.
@@ -67,7 +70,7 @@ class ComplexityChanges:
         """The monotonic time at which drafting ends."""
 
     def __call__(self, view: View, situation: Situation) -> Iterator[CodeChange]:
-        """Yield the change for each function with a complexity finding in a writable file, if a change is found.
+        """Yield the change for each function with a finding of RULES in a writable file, if a change is found.
 
         The least complex functions come first: they take the least time and most often come under the limit. Stop when
         the time of `situation` is over.
@@ -98,7 +101,7 @@ class ComplexityChanges:
         from coderefine.proposers.refactoring import CodeChange
 
         path, symbol, line = place
-        excess = tuple(map(_excess, findings))
+        excess = tuple((one.rule, _excess(one)) for one in findings)
         source = decode(view.read(path))
         if source is None or not source.newline:
             return None
@@ -123,14 +126,13 @@ class ComplexityChanges:
         return change
 
     def _shortened(
-        self, view: View, where: tuple[str, str], text: str, line: int, excess: tuple[int | None, ...]
+        self, view: View, where: tuple[str, str], text: str, line: int, excess: Excess
     ) -> tuple[str, str] | None:
         """Return the new text of the file, and why the change is only offered; None if no draft is good enough.
 
         The second value is "" if the change can be applied.
-        In the new text, the function is within the limit. `where`: (path, function); `line`: the line of its `def`;
-        `excess`: for each finding, how many decisions fewer it must have (None: the limit for radon counts). New
-        functions do not get names that changes of other functions add, because all changes are made together.
+        In the new text, the function is within the limits. `where`: (path, function); `line`: the line of its `def`.
+        New functions do not get names that changes of other functions add, because all changes are made together.
         """
         from coderefine.proposers.refactorings.files import identifiers, placed, written
         from coderefine.proposers.refactorings.sequence import FAIR, shortened
@@ -141,11 +143,12 @@ class ComplexityChanges:
         place = placed(text, symbol, taken, line, self._types(view))
         if isinstance(place, str):
             return None
-        doubt, limit = "", min(self._limit if one is None else place.unit.complexity - one for one in excess)
-        draft = self._draft(place.unit, limit)
+        doubt = ""
+        limits = {rule: self._limit if by is None else place.unit.size(rule) - by for rule, by in excess}
+        draft = self._draft(place.unit, limits)
         if draft is None:
             doubt = f"{symbol}: it keeps its behaviour, but a reader may want other names or parts"
-            draft = shortened(place.unit, limit, self._ends, standard=FAIR)
+            draft = shortened(place.unit, limits, self._ends, standard=FAIR)
         if draft is None:
             return None
         if draft.doubts:
@@ -159,7 +162,7 @@ class ComplexityChanges:
 
         return ModelNames(self._client, self._listen) if self._client is not None else None
 
-    def _draft(self, unit: Unit, limit: int) -> Draft | None:
+    def _draft(self, unit: Unit, limits: Limits) -> Draft | None:
         """Return the best draft of a function that meets the standard GOOD; None if there is none.
 
         The new functions have the model's names. If there is no model, or a name of the model cannot be used, they have
@@ -169,11 +172,11 @@ class ComplexityChanges:
         from coderefine.proposers.refactorings.sequence import shortened
 
         if self._names is not None and self._names.ready:
-            draft = shortened(unit, limit, self._ends, name_for_now)
+            draft = shortened(unit, limits, self._ends, name_for_now)
             named = self._names(draft) if draft is not None and draft.added else draft
             if named is not None:
                 return named
-        return shortened(unit, limit, self._ends)
+        return shortened(unit, limits, self._ends)
 
     def _taken(self, view: View) -> frozenset[str]:
         """Return all private names in the project, so that no new method overrides another method or is overridden."""

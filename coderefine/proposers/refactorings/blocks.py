@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import combinations
 
 from coderefine.proposers.refactorings.flow import (
     NONE,
@@ -26,7 +27,8 @@ from coderefine.proposers.refactorings.flow import (
     start_of,
     uses,
 )
-from coderefine.proposers.refactorings.trees import Suite, Unit, decisions
+from coderefine.proposers.refactorings.measures import STATEMENTS, Limits, decisions, size
+from coderefine.proposers.refactorings.trees import Suite, Unit
 from coderefine.source import Function, bound_names
 
 Exit = ast.Return | ast.Break | ast.Continue
@@ -83,10 +85,6 @@ class StatementBlock:
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
         return tuple(node for item in self.body for node in _own_nodes(item))
-
-    @cached_property
-    def decisions(self) -> int:
-        return sum(map(decisions, self.body))
 
     @cached_property
     def ends(self) -> bool:
@@ -177,10 +175,9 @@ class Extraction:
     leave: str = ""
     static: bool = False
 
-    @property
-    def gain(self) -> int:
-        """Return by how much the complexity of the original function decreases."""
-        return self.block.decisions - (self.manner in ("flag", "value"))
+    def moved(self, rule: str) -> int:
+        """Return by how much the number that `rule` limits decreases in the original function."""
+        return size(self.block.body, rule) - size(_kept(self.manner, self.leave), rule)
 
     @property
     def doubt(self) -> str:
@@ -190,30 +187,46 @@ class Extraction:
         return "its recursion would need twice as many calls" if _calls_itself(self.block) else ""
 
 
-def extractions(unit: Unit, limit: int) -> Iterator[Extraction]:
-    """Yield the extractions that keep behaviour and make the function less complex.
+@lru_cache(maxsize=64)
+def _kept(manner: str, leave: str) -> Sequence[ast.stmt]:
+    """Return statements of the kind that an extraction leaves in place of its block."""
+    kept = {"return": "return f()", "flag": f"if f():\n {leave}", "value": "x = f()\nif x:\n return x"}
+    return ast.parse(kept.get(manner, "f()")).body
 
-    The complexity of each new function is at most `limit`. Only ranges of statements with 2 to `limit` - 1 decisions
-    are examined; the last statement must contain decisions, or be the last of its suite. Nothing is extracted from an
-    asynchronous generator.
+
+def extractions(unit: Unit, limits: Limits) -> Iterator[Extraction]:
+    """Yield the extractions that keep behaviour and lower a number that is limited.
+
+    Each new function is within `limits`. Only ranges of statements that contain at least two of what is limited are
+    examined; the last statement must contain decisions, or be the last of its suite. If the number of statements is
+    limited, it may also be the last before a blank line. Nothing is extracted from an asynchronous generator.
     """
     if isinstance(unit.function, ast.AsyncFunctionDef) and _is_generator(unit):
         return
     for suite in unit.suites:
-        for start, stop in _ranges(unit, suite, limit):
-            found = examined(StatementBlock(unit, suite, start, stop))
-            if isinstance(found, Extraction) and found.gain > 0:
+        for block in _ranges(unit, suite, limits):
+            found = examined(block)
+            if isinstance(found, Extraction) and any(found.moved(rule) > 0 for rule in limits):
                 yield found
 
 
-def _ranges(unit: Unit, suite: Suite, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges (start, stop) of statements to examine (see `extractions`); none contains the docstring."""
-    weights = [decisions(statement) for statement in suite.statements]
+def _ranges(unit: Unit, suite: Suite, limits: Limits) -> Iterator[StatementBlock]:
+    """Yield the blocks of a suite to examine (see `extractions`); none contains the docstring."""
     first = int(suite.parents == (unit.function,) and ast.get_docstring(unit.function) is not None)
-    for start in range(first, len(weights)):
-        for stop in range(start + 1, len(weights) + 1):
-            if 1 < sum(weights[start:stop]) < limit and (weights[stop - 1] or stop == len(weights)):
-                yield start, stop
+    counts = {rule: [size([statement], rule) for statement in suite.statements] for rule in limits}
+    for start, stop in combinations(range(first, len(suite.statements) + 1), 2):
+        sizes = {rule: sum(numbers[start:stop]) for rule, numbers in counts.items()}
+        if max(sizes.values()) > 1 and all(sizes[rule] < limit for rule, limit in limits.items()):
+            block = StatementBlock(unit, suite, start, stop)
+            if _may_end(block, limits):
+                yield block
+
+
+def _may_end(block: StatementBlock, limits: Limits) -> bool:
+    """Return whether the last statement of the block may be its last one (see `extractions`)."""
+    if block.ends or decisions(block.body[-1]):
+        return True
+    return STATEMENTS in limits and block.begins_paragraph(block.stop)
 
 
 def _is_generator(unit: Unit) -> bool:

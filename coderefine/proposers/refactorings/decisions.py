@@ -9,22 +9,26 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 
 from coderefine.proposers.refactorings.declared import BUILTINS
-from coderefine.proposers.refactorings.flow import TRUTHS, called, is_truth, own_nodes, start_of, uses
-from coderefine.proposers.refactorings.trees import Suite, Unit
+from coderefine.proposers.refactorings.flow import NONE, TRUTHS, assigned, called, is_truth, own_nodes, start_of, uses
+from coderefine.proposers.refactorings.measures import Limits
+from coderefine.proposers.refactorings.trees import Unit
 from coderefine.proposers.refactorings.types import known_types
+from coderefine.proposers.rewritings.code import Code, Unsure
+from coderefine.proposers.rewritings.loops import comprehension, is_bound_to_scope
 from coderefine.source import syntax
 
 LEAST_CASES = 3
 """Minimum number of comparisons in a chain for which it becomes a dictionary."""
 Cases = Sequence[tuple[str, ast.expr]]
 """The beginning of a statement and the constant it returns or assigns, for each branch."""
-UNMOVABLE = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
-"""Expressions that mean something else inside a generator expression."""
+Case = tuple[str, ast.Constant, ast.stmt]
+"""A branch `if NAME == CONSTANT:` with one statement: the name, the constant, and the statement."""
 KNOWN = BUILTINS.union(*map(dir, (str, bytes, dict, list, set, re.Pattern, re.Match, Path)))
 """Functions and methods that raise no StopIteration, except for `next`."""
 HASHED = frozenset("bool bytes float int str None Optional".split())
@@ -59,19 +63,18 @@ class DecisionEdit:
             return None
         text = (data[:begin] + self.text.encode() + data[end:]).decode()
         changed = text.split("\n")[self.first.lineno - 1 : self.first.lineno + self.text.count("\n")]
-        room = unit.width - (len(unit.indent) if unit.owner else 0)
-        return text if all(len(line) <= room for line in changed) and syntax(text) is not None else None
+        return text if all(len(line) <= unit.room for line in changed) and syntax(text) is not None else None
 
 
-def shorter(unit: Unit, *, doubtful: bool = True) -> Iterator[tuple[str, str]]:
+def shorter(unit: Unit, limits: Limits, *, doubtful: bool = True) -> Iterator[tuple[str, str]]:
     """Yield texts of the function in which one decision is written in a shorter way, and the doubt about each.
 
-    `doubtful`: whether to yield texts with a doubt.
+    Only texts that exceed `limits` less are yielded. `doubtful`: whether to yield texts with a doubt.
     """
     for rewriting in REWRITINGS:
         for edit in rewriting(unit):
             text = edit.applied(unit) if doubtful or not edit.doubt else None
-            if text is not None and unit.with_text(text).complexity < unit.complexity:
+            if text is not None and unit.with_text(text).excess(limits) < unit.excess(limits):
                 yield text, edit.doubt
 
 
@@ -180,7 +183,8 @@ def _flagged(unit: Unit, start: ast.Assign, loop: ast.For) -> Iterator[DecisionE
             ],
         ):
             alone = not isinstance(loop.body[0], ast.For) and name not in uses([loop.target, loop.iter, test]).reads
-            if name == other and found is not before and alone and _is_closed(unit, loop, [test]):
+            early = unit.flow.reads_during(loop, name)
+            if name == other and found is not before and alone and not early and _is_closed(unit, loop, [test]):
                 text = f"{name} = {_quantified(unit, loop, test, found=found)}"
                 yield DecisionEdit(start, loop, text, _stopped(loop))
 
@@ -218,8 +222,7 @@ def _is_closed(unit: Unit, loop: ast.For, tests: Iterable[ast.expr]) -> bool:
 
 def _is_odd(part: ast.expr) -> bool:
     """Return whether `part` contains code that means something else in a generator expression."""
-    nodes = list(ast.walk(part))
-    return any(isinstance(node, UNMOVABLE) or called(node) in ("next", "super", "locals", "vars") for node in nodes)
+    return any(is_bound_to_scope(node) or called(node) == "next" for node in ast.walk(part))
 
 
 def _quantified(unit: Unit, loop: ast.For, test: ast.expr, *, found: bool) -> str:
@@ -248,6 +251,20 @@ def _call(unit: Unit, near: ast.stmt, name: str, parts: Sequence[str]) -> str:
     return f"{name}(\n{margin}{unit.indent}{inner}\n{margin})"
 
 
+def _filled_list(unit: Unit) -> Iterator[DecisionEdit]:
+    """Write an empty list and the loop that fills it as a comprehension, where the rewriting of PERF401 is sure."""
+    code = Code.of(unit.text, unit.room)
+    if code is None or "list" in unit.rebound | unit.flow.locals:
+        return
+    for call in code.nodes:
+        if isinstance(call, ast.Call) and called(call) == "append":
+            with suppress(Unsure):
+                (edit,), loop = comprehension(code, call), code.around(call, ast.For)
+                start = next(one for one in code.statements if one.lineno == edit.start[0])
+                if start is not loop:
+                    yield DecisionEdit(start, loop, edit.content.strip())
+
+
 def _returned_truth(unit: Unit) -> Iterator[DecisionEdit]:
     """Replace an `if` by its condition: `if x in y: return True` and `return False` → `return x in y`."""
     for suite in unit.suites:
@@ -270,19 +287,52 @@ def _negated(test: ast.expr, text: str) -> str:
     return f"not ({text})" if isinstance(test, ast.BoolOp | ast.Compare) else f"not {text}"
 
 
+def _merged_branches(unit: Unit) -> Iterator[DecisionEdit]:
+    """Merge branches with the same statements: `if a: return x` and `if b: return x` → `if a or b: return x`."""
+    for node in unit.nodes:
+        match node:
+            case ast.If(orelse=[ast.If() as other]) if other.col_offset == node.col_offset:
+                yield from _one_branch(unit, node, other)
+    for suite in unit.suites:
+        for first, second in pairwise(suite.statements):
+            match first, second:
+                # If the first branch reached its end, the second condition would be evaluated, too.
+                case ast.If(orelse=[]), ast.If() if assigned(first.body, NONE) is None:
+                    yield from _one_branch(unit, first, second)
+
+
+def _one_branch(unit: Unit, one: ast.If, two: ast.If) -> Iterator[DecisionEdit]:
+    start, row = two.body[0], unit.rows[two.body[0].lineno - 1]
+    operands = [*_alternatives(unit, one.test), *_alternatives(unit, two.test)]
+    if _same(one.body, two.body) and not row[: start.col_offset].strip() and "\n" not in "".join(operands):
+        keyword, margin = re.split(r"\W", unit.rows[one.lineno - 1][one.col_offset :])[0], " " * one.col_offset
+        test = " or ".join(operands)
+        if one.col_offset + len(f"{keyword} {test}:") > unit.room:
+            inner = f"\n{margin}{unit.indent}"
+            test = f"({inner}{f'{inner}or '.join(operands)}\n{margin})"
+        yield DecisionEdit(one, start, f"{keyword} {test}:\n{row[: start.col_offset]}{_source(unit, start)}")
+
+
+def _alternatives(unit: Unit, test: ast.expr) -> list[str]:
+    """Return the texts of the operands of `or`; of another condition, its text as such an operand."""
+    values = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+    return [_operand(unit, [value], negative=False) for value in values]
+
+
+def _same(one: Sequence[ast.stmt], two: Sequence[ast.stmt]) -> bool:
+    return ast.dump(ast.Module([*one], [])) == ast.dump(ast.Module([*two], []))
+
+
 def _table(unit: Unit) -> Iterator[DecisionEdit]:
     """Replace a chain of comparisons of one name with constants, each with a constant result, by a dictionary."""
     for suite in unit.suites:
         for place, node in enumerate(suite.statements):
             if isinstance(node, ast.If):
-                yield from _looked_up(unit, suite, place, node)
+                yield from _looked_up(unit, node, suite.statements[place:])
 
 
-def _looked_up(unit: Unit, suite: Suite, place: int, node: ast.If) -> Iterator[DecisionEdit]:
-    chain, rest = _chain(node)
-    last: ast.stmt = node
-    if not rest and place + 2 == len(suite.statements):
-        rest = [last := suite.statements[-1]]
+def _looked_up(unit: Unit, node: ast.If, statements: Sequence[ast.stmt]) -> Iterator[DecisionEdit]:
+    chain, rest, last = _chain(statements)
     names, keys, bodies = zip(*chain, strict=True) if chain else ((), (), ())
     cases = list(filter(None, map(_result, (*bodies, *rest))))
     heads = {head for head, _ in cases}
@@ -304,21 +354,27 @@ def _dictionary(unit: Unit, node: ast.If, name: str, keys: Sequence[ast.expr], c
     return f"{cases[0][0]}{{\n{rows}{margin}}}.get({given})"
 
 
-def _chain(node: ast.If) -> tuple[list[tuple[str, ast.Constant, ast.stmt]], list[ast.stmt]]:
-    """Return (name, constant, statement) for each leading `name == constant` branch, and the statements left over.
+def _chain(statements: Sequence[ast.stmt]) -> tuple[list[Case], Sequence[ast.stmt], ast.stmt]:
+    """Return the leading branches that compare a name with a constant, and the statement left over, as a list.
 
-    These are the body of `else`, or the rest of the chain from the first branch of another form.
+    This is the body of `else`, or what follows branches that return, or the first branch of another form. Return also
+    the last of `statements` that belongs to the chain.
     """
-    chain: list[tuple[str, ast.Constant, ast.stmt]] = []
-    rest: list[ast.stmt] = [node]
-    while len(rest) == 1 and isinstance(branch := rest[0], ast.If) and len(branch.body) == 1:
-        match branch.test:
-            case ast.Compare(left=ast.Name(id=name), ops=[ast.Eq()], comparators=[ast.Constant() as key]):
-                chain.append((name, key, branch.body[0]))
-                rest = branch.orelse
-            case _:
-                break
-    return chain, rest
+    chain: list[Case] = []
+    rest, after = statements[:1], statements[1:]
+    while isinstance(branch := [*rest, None][0], ast.If) and (found := _case(rest)):
+        chain.append(found)
+        rest = branch.orelse
+        if not rest and isinstance(found[2], ast.Return):
+            rest, after = after[:1], after[1:]
+    return chain, rest, statements[len(statements) - len(after) - 1]
+
+
+def _case(statements: Sequence[ast.stmt]) -> Case | None:
+    match statements:
+        case [ast.If(test=ast.Compare(ast.Name(name), [ast.Eq()], [ast.Constant() as key]), body=[body])]:
+            return name, key, body
+    return None
 
 
 def _are_keys(keys: Sequence[ast.Constant]) -> bool:
@@ -342,8 +398,7 @@ def _handlers(unit: Unit) -> Iterator[DecisionEdit]:
     """Merge neighbouring handlers with the same body into one handler of several exceptions."""
     for node in own_nodes(unit.function.body):
         for one, two in zip(node.handlers, node.handlers[1:], strict=False) if isinstance(node, ast.Try) else ():
-            same = ast.dump(ast.Module([*one.body], [])) == ast.dump(ast.Module([*two.body], []))
-            if same and one.name == two.name and one.body[0].lineno > one.lineno:
+            if _same(one.body, two.body) and one.name == two.name and one.body[0].lineno > one.lineno:
                 yield from _one_handler(unit, one, two)
 
 
@@ -360,4 +415,4 @@ def _source(unit: Unit, node: ast.AST) -> str:
     return ast.get_source_segment(unit.text, node) or ast.unparse(node)
 
 
-REWRITINGS = (_merged_operands, _any_or_all, _returned_truth, _table, _handlers)
+REWRITINGS = (_merged_operands, _any_or_all, _filled_list, _returned_truth, _merged_branches, _table, _handlers)

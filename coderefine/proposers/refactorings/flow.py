@@ -311,6 +311,13 @@ class Flow:
         for node in own_nodes(function.body):
             self._place(node)
 
+    def reads_during(self, statement: ast.stmt, name: str) -> bool:
+        """Return whether `name` may be read while `statement` is executed, in a nested function or after an exception.
+
+        Reads in the statement itself do not count.
+        """
+        return not self.known or name in self.raises[statement] or name in self.captures
+
     def _place(self, node: ast.AST) -> None:
         if not isinstance(node, ast.stmt | ast.ExceptHandler):
             return

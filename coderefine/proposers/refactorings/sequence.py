@@ -1,4 +1,4 @@
-"""Search for the shortest sequence of refactorings that brings one function under the limit."""
+"""Search for the shortest sequence of refactorings that brings one function under its limits."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock,
 from coderefine.proposers.refactorings.decisions import shorter
 from coderefine.proposers.refactorings.extraction import NewFunction, extracted
 from coderefine.proposers.refactorings.flow import parameters, start_of, uses
+from coderefine.proposers.refactorings.measures import Limits, decisions, excess
 from coderefine.proposers.refactorings.names import Named, name_for
 from coderefine.proposers.refactorings.signatures import input_types, result_type
-from coderefine.proposers.refactorings.trees import Unit, decisions
+from coderefine.proposers.refactorings.trees import Unit
 from coderefine.proposers.refactorings.types import is_annotated
 from coderefine.proposers.refactorings.verbs import added_to
 from coderefine.source import Function
@@ -89,42 +90,42 @@ class _Step:
 
 
 def shortened(
-    unit: Unit, limit: int, ends: float = math.inf, name: Namer = name_for, standard: Standard = GOOD
+    unit: Unit, limits: Limits, ends: float = math.inf, name: Namer = name_for, standard: Standard = GOOD
 ) -> Draft | None:
-    """Return the best draft of `unit` with a complexity of at most `limit`; None if no such draft meets `standard`.
+    """Return the best draft of `unit` that is within `limits`; None if no such draft meets `standard`.
 
     Decisions are written in a shorter way first, because that needs no new function. `ends`: the monotonic time at
     which the search ends. `name` returns the name of a new function, and the cost of this name.
     """
-    drafts = [_with_short_decisions(unit, limit, doubtful=standard.doubtful)]
+    drafts = [_with_short_decisions(unit, limits, doubtful=standard.doubtful)]
     for _ in range(MOST_FUNCTIONS + 1):
-        done = [draft for draft in drafts if draft.unit.complexity <= limit and _meets(unit, draft, standard)]
+        done = [draft for draft in drafts if not draft.unit.excess(limits) and _meets(unit, draft, standard)]
         if done:
             return min(done, key=lambda draft: draft.flaws)
-        over = [draft for draft in drafts if draft.unit.complexity > limit]
-        steps = ((step, draft) for draft in over for step in _steps(draft, limit, name, standard))
-        drafts = _next(takewhile(lambda _: time.monotonic() < ends, steps), limit)
+        over = [draft for draft in drafts if draft.unit.excess(limits)]
+        steps = ((step, draft) for draft in over for step in _steps(draft, limits, name, standard))
+        drafts = _next(takewhile(lambda _: time.monotonic() < ends, steps), limits)
     return None
 
 
-def _with_short_decisions(unit: Unit, limit: int, *, doubtful: bool) -> Draft:
+def _with_short_decisions(unit: Unit, limits: Limits, *, doubtful: bool) -> Draft:
     doubts: set[str] = set()
-    while unit.complexity > limit and (found := next(shorter(unit, doubtful=doubtful), None)):
+    while unit.excess(limits) and (found := next(shorter(unit, limits, doubtful=doubtful), None)):
         unit = unit.with_text(found[0])
         doubts.update(filter(None, found[1:]))
     return Draft(unit, doubts=frozenset(doubts))
 
 
-def _next(steps: Iterable[tuple[_Step, Draft]], limit: int) -> list[Draft]:
+def _next(steps: Iterable[tuple[_Step, Draft]], limits: Limits) -> list[Draft]:
     """Return the drafts with one more new function: all that are within the limit, and the best of the others.
 
     A draft within the limit may not read well: several small functions may read better than a large one.
     """
     applied = [step.applied(draft) for step, draft in steps]
     following = {draft.unit.text: draft for draft in reversed(applied)}.values()  # one draft for each text
-    fitting = [draft for draft in following if draft.unit.complexity <= limit]
-    others = [draft for draft in following if draft.unit.complexity > limit]
-    return fitting + sorted(others, key=lambda draft: draft.unit.complexity + draft.flaws)[:WIDTH]
+    fitting = [draft for draft in following if not draft.unit.excess(limits)]
+    others = [draft for draft in following if draft.unit.excess(limits)]
+    return fitting + sorted(others, key=lambda draft: draft.unit.excess(limits) + draft.flaws)[:WIDTH]
 
 
 def _meets(unit: Unit, draft: Draft, standard: Standard) -> bool:
@@ -139,12 +140,18 @@ def _written(text: str) -> int:
     return sum(bool(line.strip()) for line in text.split("\n"))
 
 
-def _steps(draft: Draft, limit: int, name: Namer, standard: Standard) -> list[_Step]:
+def _steps(draft: Draft, limits: Limits, name: Namer, standard: Standard) -> list[_Step]:
     """Return the most useful steps on `draft`, at most CHOICES, best first."""
-    missing = draft.unit.complexity - limit
-    steps = ((one.gain, _step(one, name, standard)) for one in extractions(draft.unit, limit))
-    found = [(min(gain, missing), step) for gain, step in steps if step]
+    useful = ((gain, one) for one in extractions(draft.unit, limits) if (gain := _gain(one, limits)) > 0)
+    found = [(gain, step) for gain, one in useful if (step := _step(one, name, standard))]
     return [step for _, step in sorted(found, key=lambda pair: (pair[1].flaws - pair[0], pair[1].flaws))[:CHOICES]]
+
+
+def _gain(found: Extraction, limits: Limits) -> float:
+    """Return by how much less the original function exceeds `limits` after the extraction."""
+    unit = found.block.unit
+    left = {rule: unit.size(rule) - found.moved(rule) for rule in limits}
+    return unit.excess(limits) - excess(left, limits)
 
 
 def _step(found: Extraction, name: Namer, standard: Standard) -> _Step | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import libcst as cst
 
 from coderefine.proposers.refactorings.declared import BUILTINS, NOTHING, Declared
 from coderefine.proposers.refactorings.flow import Flow, Place, own_nodes, start_of
+from coderefine.proposers.refactorings.measures import COMPLEXITY, LEAST, Limits, excess, size
 from coderefine.source import Function
 
 Loop = ast.For | ast.AsyncFor | ast.While
@@ -95,11 +96,22 @@ class Unit:
     def flow(self) -> Flow:
         return Flow(self.function)
 
-    @cached_property
-    def complexity(self) -> int:
-        from radon.complexity import cc_visit_ast
+    @property
+    def room(self) -> int:
+        """Return the maximum length of a line of `text`, which will be indented once more in a class."""
+        return self.width - (len(self.indent) if self.owner else 0)
 
-        return int(cc_visit_ast(self.function)[0].complexity)
+    @property
+    def complexity(self) -> int:
+        return self.size(COMPLEXITY)
+
+    def size(self, rule: str) -> int:
+        """Return the number that `rule` limits."""
+        return LEAST.get(rule, 0) + size(self.function.body, rule)
+
+    def excess(self, limits: Limits) -> float:
+        """Return by how much the function exceeds `limits` (see `measures.excess`)."""
+        return excess({rule: self.size(rule) for rule in limits}, limits)
 
     @cached_property
     def suites(self) -> tuple[Suite, ...]:
@@ -236,13 +248,3 @@ def _otherwise(node: ast.stmt, twin: cst.CSTNode) -> Iterator[Inner]:
     final = getattr(twin, "finalbody", None)
     if isinstance(final, cst.Finally):
         yield node, node.finalbody, final.body, "finalbody"  # type: ignore[attr-defined]
-
-
-@lru_cache(maxsize=20_000)
-def decisions(statement: ast.stmt) -> int:
-    """Return how much radon's complexity of a function increases by `statement`."""
-    from radon.visitors import ComplexityVisitor
-
-    visitor = ComplexityVisitor(off=False)
-    visitor.visit(statement)
-    return int(visitor.complexity)

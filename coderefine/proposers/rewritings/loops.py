@@ -5,16 +5,22 @@ from __future__ import annotations
 import ast
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.refactorings.flow import Flow
+from coderefine.proposers.refactorings.flow import Flow, called
 from coderefine.proposers.rewritings.code import WIDTH, Code, Edits, expect, fresh, names, operand, sure, uses
 
-SUSPENDED = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+SUSPENDED = ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr
+OWN_SCOPE = frozenset(("super", "locals", "vars", "dir", "eval", "exec"))
+"""Functions that mean something else in a scope of its own, as comprehensions have before Python 3.12."""
 Target = ast.Name | ast.Tuple | ast.expr_context
 
 
 def comprehend(code: Code, at: Diagnostic) -> Edits:
     """PERF401, PERF402: a loop that appends → a comprehension, `list(…)` or `extend`."""
-    call = code.find(at, ast.Call)
+    return comprehension(code, code.find(at, ast.Call))
+
+
+def comprehension(code: Code, call: ast.Call) -> Edits:
+    """Return the edit that replaces a loop around `call`, the only thing it does, which appends to a list."""
     loop = code.around(call, ast.For)
     only: ast.stmt = loop.body[0]
     test: ast.expr | None = None
@@ -45,8 +51,13 @@ def _check_moveable(code: Code, loop: ast.For, target: str) -> None:
     outside = {one for name in names(loop.target) for one in uses(function, name)} - inside
     sure(not outside, len(uses(loop, target)) == 1, code.alone(loop), not code.commented(*code.span(loop)))
     sure(all(isinstance(node, Target) for node in ast.walk(loop.target)))
-    sure(not any(isinstance(node, SUSPENDED) for node in inside))
+    sure(not any(map(is_bound_to_scope, inside)))
     sure(not any(isinstance(node, ast.Global | ast.Nonlocal) for node in ast.walk(function)))
+
+
+def is_bound_to_scope(node: ast.AST) -> bool:
+    """Return whether `node` means something else, or is not allowed, inside a comprehension."""
+    return isinstance(node, SUSPENDED) or called(node) in OWN_SCOPE or getattr(node, "id", "") == "__class__"
 
 
 def _filled(code: Code, loop: ast.For, target: str, made: str, signs: tuple[str, str]) -> Edits:
@@ -58,8 +69,7 @@ def _filled(code: Code, loop: ast.For, target: str, made: str, signs: tuple[str,
     margin, block = code.indent(loop), code.siblings(loop)
     before = block[max(0, block.index(loop) - 1)]
     first, header = loop.lineno, f"{margin}{target}.extend("
-    head, flow = _empty_list(code, before, target), Flow(code.function(loop))
-    early = not flow.known or target in flow.raises[loop] or target in flow.captures
+    head, early = _empty_list(code, before, target), Flow(code.function(loop)).reads_during(loop, target)
     if head and not early and not code.text[code.end(before) : code.line_start(loop.lineno)].strip():
         first, header = before.lineno, f"{margin}{head} = {signs[0]}"
     closed = ")" if first == loop.lineno else signs[1]

@@ -14,6 +14,7 @@ from statistics import median
 from coderefine.critics.complexity import Complex, measure
 from coderefine.proposers.refactorings.declared import Elsewhere
 from coderefine.proposers.refactorings.files import identifiers, placed, written
+from coderefine.proposers.refactorings.measures import COMPLEXITY
 from coderefine.proposers.refactorings.sequence import shortened
 
 
@@ -26,7 +27,7 @@ def tried(text: str, function: Complex, limit: int, elsewhere: Elsewhere = lambd
     place = placed(text, function.symbol, identifiers(text), function.first, elsewhere)
     if isinstance(place, str):
         return place, None
-    draft = shortened(place.unit, limit)
+    draft = shortened(place.unit, {COMPLEXITY: limit})
     return ("nothing reads well", None) if draft is None else ("brought under", written(text, place, draft))
 
 

@@ -12,6 +12,7 @@ import pytest
 from coderefine.proposers.refactorings.blocks import FUNCTIONS, Extraction, extractions, rebound
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import Placed, placed, written
+from coderefine.proposers.refactorings.measures import COMPLEXITY
 from coderefine.proposers.refactorings.sequence import Draft
 from coderefine.proposers.refactorings.trees import Unit
 
@@ -155,7 +156,7 @@ def test_random_programs_behave_alike_after_each_extraction(seed: int) -> None:
     for number in range(seed * 25, seed * 25 + 25):
         text = Program(number).text()
         before = behaviour(text)
-        for found in extractions(Unit(text), 100):
+        for found in extractions(Unit(text), {COMPLEXITY: 100}):
             new = after(found)
             assert behaviour(new) == before, f"{text}\n-> {new}"
             count += 1
@@ -167,7 +168,7 @@ def test_where_all_usual_names_of_results_are_taken_another_one_is_made() -> Non
     before = "def f(a, b, log):\n    result, found, value, answer = a, b, a, b\n    if a > 1:\n"
     before += "        if b:\n            return 'big'\n        if a > 2:\n            return 'bigger'\n"
     before += "    log.append(a)\n    return result\n"
-    texts = [after(found) for found in extractions(Unit(before), 100) if found.manner == "value"]
+    texts = [after(found) for found in extractions(Unit(before), {COMPLEXITY: 100}) if found.manner == "value"]
     assert any("result_2 is not None" in text for text in texts)
     assert all(behaviour(text) == behaviour(before) for text in texts)
 
@@ -189,7 +190,7 @@ def test_only_a_value_that_is_certainly_not_none_tells_whether_a_block_returned(
     """A function `join` of the project returned None, and the caller went on; the proof took it for that of strings."""
     before = f"def f(a, b, log):\n    if a:\n        if b:\n            return {value}\n        log.append(a)\n"
     before += "    if b:\n        log.append(b)\n    return 'none'\n"
-    found = extractions(Unit(before, rebound=frozenset(rebound.split())), 100)
+    found = extractions(Unit(before, rebound=frozenset(rebound.split())), {COMPLEXITY: 100})
     assert any(one.manner == "value" for one in found) is certain
 
 
@@ -211,7 +212,7 @@ def test_names_that_are_bound_or_read_in_an_inner_scope_belong_to_the_function(
     before = "def f(a, b, log):\n    y = 5\n    x = ()\n    if a:\n        if b:\n            log.append(a)\n"
     before += "".join(f"        {line}\n" for line in lines) + "".join(f"    {line}\n" for line in outside)
     before += "    return y\n"
-    found = [after(one) for one in extractions(Unit(before), 100)]
+    found = [after(one) for one in extractions(Unit(before), {COMPLEXITY: 100})]
     assert bool(found) is not bool(outside)
     assert [behaviour(text) for text in found] == [behaviour(before)] * len(found)
 
@@ -224,7 +225,7 @@ def test_a_name_that_is_bound_before_an_exception_stays_in_the_try(line: str) ->
     before = "def f(a, b, log):\n    x = y = 5\n    try:\n        if a:\n            log.append(b)\n"
     before += f"        if b:\n            log.append(a)\n        {line}\n"
     before += "    except (TypeError, IndexError):\n        log.append(y)\n    return x\n"
-    found = [after(one) for one in extractions(Unit(before), 100)]
+    found = [after(one) for one in extractions(Unit(before), {COMPLEXITY: 100})]
     assert found
     assert [behaviour(text) for text in found] == [behaviour(before)] * len(found)
 
@@ -234,8 +235,8 @@ def test_nothing_is_extracted_from_a_function_with_except_star() -> None:
     """It counted as a statement that binds its names in any case: what they were before was not passed on."""
     before = "def f(a, b, log):\n    c = 5\n    if a:\n        if b:\n            log.append(b)\n    try:\n"
     before += "        c = 1 // b\n    {} ZeroDivisionError:\n        log.append(a)\n    return c\n"
-    assert list(extractions(Unit(before.format("except")), 100))
-    assert not list(extractions(Unit(before.format("except*")), 100))
+    assert list(extractions(Unit(before.format("except")), {COMPLEXITY: 100}))
+    assert not list(extractions(Unit(before.format("except*")), {COMPLEXITY: 100}))
 
 
 @pytest.mark.parametrize(
@@ -281,9 +282,13 @@ def f(a, b, log):
     ],
 )
 def test_code_that_must_stay_in_its_function_is_not_extracted(line: str) -> None:
-    moved = [extracted(found, "_extracted")[1].text for found in extractions(Unit(LOOP.format(line)), 100)]
+    moved = [
+        extracted(found, "_extracted")[1].text for found in extractions(Unit(LOOP.format(line)), {COMPLEXITY: 100})
+    ]
     assert not any(line in text for text in moved)
-    control = [extracted(found, "_extracted")[1].text for found in extractions(Unit(LOOP.format("pass")), 100)]
+    control = [
+        extracted(found, "_extracted")[1].text for found in extractions(Unit(LOOP.format("pass")), {COMPLEXITY: 100})
+    ]
     assert any("pass" in text for text in control)
 
 
@@ -304,14 +309,16 @@ def test_nothing_is_moved_out_of_a_function_that_may_see_its_variables_without_t
 ) -> None:
     """The loop that counts was moved, without a result, and the message raised a KeyError."""
     text = LOOP.format("pass").replace("return total", f"return {value}")
-    assert any(extractions(Unit(text), 100)) is moved
+    assert any(extractions(Unit(text), {COMPLEXITY: 100})) is moved
 
 
 @pytest.mark.parametrize("line", ["def g(item: kind): pass", "def g() -> kind: pass", "class A: item: kind"])
 def test_annotations_that_are_evaluated_are_read(line: str) -> None:
     """A function that makes the endpoints of a server raised a NameError."""
     text = LOOP.format(line).replace("def f(a,", "def f(kind, a,")
-    every = [found for found in extractions(Unit(text), 100) if line in extracted(found, "_extracted")[1].text]
+    every = [
+        found for found in extractions(Unit(text), {COMPLEXITY: 100}) if line in extracted(found, "_extracted")[1].text
+    ]
     assert every
     assert all("kind" in found.inputs for found in every)
 
@@ -329,7 +336,7 @@ def test_what_coverage_does_not_measure_stays_below_its_comment(above: str, move
     text = (
         f"def f(a, b, log):\n    {above}\n        for one in a:\n            if one:\n                log.append(one)\n"
     )
-    every = [extracted(found, "_extracted")[1].text for found in extractions(Unit(text), 100)]
+    every = [extracted(found, "_extracted")[1].text for found in extractions(Unit(text), {COMPLEXITY: 100})]
     assert sum(one.startswith("def _extracted(a, log):\n    for") for one in every) == moved
 
 
@@ -364,7 +371,7 @@ def test_methods_that_get_their_class_keep_behaviour(method: str, header: str, i
     text = HOOK.format(header, item, call)
     place = placed(text, f"Base.{method}", frozenset())
     assert isinstance(place, Placed)
-    found = list(extractions(place.unit, 100))
+    found = list(extractions(place.unit, {COMPLEXITY: 100}))
 
     def shown(text: str) -> str:
         scope: dict[str, Any] = {}

@@ -17,6 +17,7 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock,
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import Placed, placed, written
 from coderefine.proposers.refactorings.inlining import Inlining, restored
+from coderefine.proposers.refactorings.measures import COMPLEXITY
 from coderefine.proposers.refactorings.sequence import FAIR, shortened
 from coderefine.proposers.refactorings.trees import Unit
 from coderefine.runner.file_edits import FileEdit
@@ -38,7 +39,7 @@ def test_every_extraction_is_put_back(seed: int) -> None:
     count = 0
     for number in range(seed * 8, seed * 8 + 8):
         text = Program(number).text()
-        for found in extractions(Unit(text), 100):
+        for found in extractions(Unit(text), {COMPLEXITY: 100}):
             assert left(text, after(found)) == frozenset(), after(found)
             count += 1
     assert count > 5
@@ -72,7 +73,7 @@ def test_changed_code_with_other_behaviour_is_never_put_back(seed: int) -> None:
     for number in range(seed * 8, seed * 8 + 8):
         text = Program(number).text()
         before = behaviour(text)
-        for found in extractions(Unit(text), 100):
+        for found in extractions(Unit(text), {COMPLEXITY: 100}):
             extracted = after(found)
             for change in range(3):
                 new = Changed(number + change).of(extracted)
@@ -424,7 +425,7 @@ def test_a_function_without_the_object_stays_near_its_method(distance: str, mark
     text = ROWS.format(above=ABOVE[distance], mark=mark)
     found = placed(text, "Rows.kept", frozenset())
     assert isinstance(found, Placed)
-    draft = shortened(found.unit, found.unit.complexity - 2, standard=FAIR)
+    draft = shortened(found.unit, {COMPLEXITY: found.unit.complexity - 2}, standard=FAIR)
     assert draft is not None
     new = written(text, found, draft)
     assert header in new

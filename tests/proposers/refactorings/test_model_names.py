@@ -15,6 +15,7 @@ from coderefine.lint import apply
 from coderefine.project import Protection, locate
 from coderefine.proposers.refactorings import ComplexityChanges
 from coderefine.proposers.refactorings.files import Placed, placed
+from coderefine.proposers.refactorings.measures import COMPLEXITY
 from coderefine.proposers.refactorings.model_names import ModelNames, name_for_now
 from coderefine.proposers.refactorings.sequence import Draft, shortened
 from coderefine.workspace import open_views
@@ -69,7 +70,7 @@ def answered(answer: Script, code: str = DOCUMENTED) -> Draft | None:
     """Return the draft of the function with the names that the model gives, through the real client."""
     place = placed(code, "summary", frozenset({"_a", "_b", "_c"}))
     assert isinstance(place, Placed)
-    draft = shortened(place.unit, 7, name=name_for_now)
+    draft = shortened(place.unit, {COMPLEXITY: 7}, name=name_for_now)
     assert draft is not None
     with line(answer) as it:
         return ModelNames(it.client, lambda _: None)(draft)

@@ -10,6 +10,7 @@ import pytest
 from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock, examined
 from coderefine.proposers.refactorings.extraction import extracted
 from coderefine.proposers.refactorings.files import placed
+from coderefine.proposers.refactorings.measures import COMPLEXITY
 from coderefine.proposers.refactorings.model_names import name_for_now
 from coderefine.proposers.refactorings.names import CUT, is_possible
 from coderefine.proposers.refactorings.sequence import FAIR, shortened
@@ -679,13 +680,13 @@ UNNAMED = {
 def test_nothing_is_extracted_that_has_no_honest_name(name: str) -> None:
     """A reader of 30 results refused `_choose_other_type`, and `_render_levels` for what also adds to a text."""
     unit = Unit(textwrap.dedent(UNNAMED[name]).lstrip("\n"))
-    assert shortened(unit, unit.complexity - 2) is None
+    assert shortened(unit, {COMPLEXITY: unit.complexity - 2}) is None
 
 
 def test_what_has_no_honest_name_is_extracted_where_a_model_names_it() -> None:
     unit = Unit(textwrap.dedent(UNNAMED["a text and a list are changed, and only one is a result"]).lstrip("\n"))
-    assert shortened(unit, unit.complexity - 1) is None
-    draft = shortened(unit, unit.complexity - 1, name=name_for_now)
+    assert shortened(unit, {COMPLEXITY: unit.complexity - 1}) is None
+    draft = shortened(unit, {COMPLEXITY: unit.complexity - 1}, name=name_for_now)
     assert draft is not None
     assert draft.unit.complexity < unit.complexity
 
@@ -694,7 +695,7 @@ def test_what_has_no_honest_name_is_extracted_where_a_model_names_it() -> None:
 def test_a_new_function_is_named_after_its_result(name: str) -> None:
     text, header = NAMED[name]
     unit = Unit(textwrap.dedent(text).lstrip("\n"))
-    draft = shortened(unit, unit.complexity - 2, standard=FAIR)
+    draft = shortened(unit, {COMPLEXITY: unit.complexity - 2}, standard=FAIR)
     assert draft is not None
     assert [one.text.partition("\n")[0].removeprefix("def ") for one in draft.added] == [header]
 
@@ -718,7 +719,7 @@ def test_a_new_function_is_not_confused_with_a_method_that_it_calls() -> None:
 def test_a_result_that_is_returned_at_once_is_returned_by_the_new_function(name: str, last: str) -> None:
     """In furl, it was `netloc = self._compute_netloc(userpass)`, and then `return netloc`."""
     unit = Unit(textwrap.dedent(NAMED[name][0]).lstrip("\n"))
-    draft = shortened(unit, unit.complexity - 2)
+    draft = shortened(unit, {COMPLEXITY: unit.complexity - 2})
     assert draft is not None
     assert draft.unit.text.endswith(f"    return {last}\n")
 
@@ -728,7 +729,7 @@ def test_a_name_without_a_clause_that_it_needs_is_a_flaw(comment: str, flaws: fl
     """The new function was `_report_rows_cannot`, and of `Handle construction from strings` the end was lost."""
     text = textwrap.dedent(NAMED["a name does not end in the middle of a clause"][0]).lstrip("\n")
     unit = Unit(text.replace("Report rows that cannot be sent.", comment))
-    draft = shortened(unit, unit.complexity - 2)
+    draft = shortened(unit, {COMPLEXITY: unit.complexity - 2})
     assert draft is not None
     assert draft.flaws == flaws
 
@@ -754,7 +755,7 @@ def test_a_new_function_is_annotated_and_documented_as_its_module_is() -> None:
     others = "".join(f'def _{name}():\n    """Return."""\n\n\n' for name in "abc")
     place = placed(others + TYPED.lstrip("\n"), "count", frozenset())
     assert not isinstance(place, str)
-    draft = shortened(place.unit, place.unit.complexity - 2, standard=FAIR)
+    draft = shortened(place.unit, {COMPLEXITY: place.unit.complexity - 2}, standard=FAIR)
     assert draft is not None
     (one,) = draft.added
     assert one.text.split("\n")[:4] == [
@@ -798,7 +799,7 @@ def merge(self, curr, next):
 
 def test_two_small_functions_are_found_where_one_large_enough_function_reads_badly() -> None:
     """The search ended with the first drafts within the limit, although none of them read well."""
-    draft = shortened(Unit(MERGED.lstrip("\n"), "self", "", "Numbers"), 9)
+    draft = shortened(Unit(MERGED.lstrip("\n"), "self", "", "Numbers"), {COMPLEXITY: 9})
     assert draft is not None
     assert [one.name for one in draft.added] == ["_adjust_ntext", "_adjust_next"]
 
@@ -806,9 +807,9 @@ def test_two_small_functions_are_found_where_one_large_enough_function_reads_bad
 def test_a_module_that_the_function_imports_is_no_argument_of_the_new_one() -> None:
     text = NAMED["a loop that adds to a text collects"][0].replace("letter += line", "letter += made(line)")
     inner = textwrap.dedent(text).lstrip("\n").replace("        state.cursor += len(line)\n", "")
-    plain = shortened(Unit(inner), Unit(inner).complexity - 2)
+    plain = shortened(Unit(inner), {COMPLEXITY: Unit(inner).complexity - 2})
     imported = inner.replace("    first =", "    from shop import made\n    first =")
-    draft = shortened(Unit(imported), Unit(imported).complexity - 2)
+    draft = shortened(Unit(imported), {COMPLEXITY: Unit(imported).complexity - 2})
     assert plain is not None
     assert plain.added[0].text.startswith("def _collect_letter(lines):")
     assert draft is None or not any("made" in one.text.partition("\n")[0] for one in draft.added)
@@ -816,8 +817,8 @@ def test_a_module_that_the_function_imports_is_no_argument_of_the_new_one() -> N
 
 def test_a_draft_is_not_looked_for_after_the_end_of_the_run() -> None:
     unit = Unit(TYPED.lstrip("\n"))
-    assert shortened(unit, unit.complexity - 2, ends=time.monotonic() + 60, standard=FAIR) is not None
-    assert shortened(unit, unit.complexity - 2, ends=time.monotonic(), standard=FAIR) is None
+    assert shortened(unit, {COMPLEXITY: unit.complexity - 2}, ends=time.monotonic() + 60, standard=FAIR) is not None
+    assert shortened(unit, {COMPLEXITY: unit.complexity - 2}, ends=time.monotonic(), standard=FAIR) is None
 
 
 def test_lines_after_a_backslash_move_with_their_statement() -> None:
@@ -834,7 +835,7 @@ def test_a_function_of_the_old_function_is_no_argument_of_the_new_one() -> None:
     inner = textwrap.dedent(text).lstrip("\n").replace("letter += line", "letter += made(line)")
     inner = inner.replace("        state.cursor += len(line)\n", "")
     inner = inner.replace("    first =", "    def made(one):\n        return one\n\n    first =")
-    draft = shortened(Unit(inner), Unit(inner).complexity - 2)
+    draft = shortened(Unit(inner), {COMPLEXITY: Unit(inner).complexity - 2})
     assert draft is None or not any("made" in one.text.partition("\n")[0] for one in draft.added)
 
 
@@ -859,7 +860,7 @@ def render_table(self, table):
 def test_a_bound_method_is_no_argument_of_the_new_function() -> None:
     """In hyperlink, it was `self._add_authority(scheme, authority, path, _add)`."""
     unit = Unit(BOUND.lstrip("\n"), "self", "", "Tables")
-    draft = shortened(unit, unit.complexity - 2, standard=FAIR)
+    draft = shortened(unit, {COMPLEXITY: unit.complexity - 2}, standard=FAIR)
     assert draft is not None
     assert not any("put" in one.text.partition("\n")[0].partition("(")[2] for one in draft.added)
 
@@ -903,7 +904,7 @@ def test_a_comment_after_a_blank_line_begins_a_step() -> None:
 def test_a_comment_without_words_is_no_name(comment: str) -> None:
     """`#` alone ended the drafts of a function with an internal error."""
     unit = Unit(STEPS.lstrip("\n").replace("# find all blocks", comment), "self", "", "Compiler")
-    draft = shortened(unit, unit.complexity - 2, standard=FAIR)
+    draft = shortened(unit, {COMPLEXITY: unit.complexity - 2}, standard=FAIR)
     assert draft is not None
     assert not any("find" in one.name and "block" in one.name for one in draft.added)
 
@@ -948,6 +949,6 @@ def list_times(start, stop, made):
 def test_a_new_function_is_one_step(text: str, divided: str) -> None:
     """Read in simpleeval: a comment above two checks was moved with one; in croniter: a check returned a constant."""
     unit = Unit(text.lstrip("\n"))
-    draft = shortened(unit, unit.complexity - 2, name=name_for_now)
+    draft = shortened(unit, {COMPLEXITY: unit.complexity - 2}, name=name_for_now)
     added = draft.added if draft else ()
     assert not any(divided in one.text for one in added)

@@ -14,6 +14,7 @@ from coderefine.core import Attempt, Finding, Patch, Situation, Verdict
 from coderefine.project import Interpreter, Protection, locate
 from coderefine.proposers.refactorings import ComplexityChanges
 from coderefine.proposers.refactorings.files import placed, written
+from coderefine.proposers.refactorings.measures import COMPLEXITY
 from coderefine.proposers.refactorings.sequence import FAIR, shortened
 from coderefine.workspace import open_views
 from tests.support.command import coderefine
@@ -266,7 +267,7 @@ def test_a_new_function_is_placed_above_the_overloads_of_a_function() -> None:
     line = next(at for at, row in enumerate(text.split("\n"), 1) if row == "def summary(lines, limit):")
     place = placed(text, "summary", frozenset(), line)
     assert not isinstance(place, str), place
-    draft = shortened(place.unit, 7)
+    draft = shortened(place.unit, {COMPLEXITY: 7})
     assert draft is not None
     after = written(text, place, draft)
     assert after.index("def _collect_warnings") < after.index("@overload")
@@ -303,7 +304,7 @@ def test_a_comment_below_the_last_statement_stays_in_its_function() -> None:
     text = f"class Orders:\n{body}\n        # The warnings need no action.\n\n    def other(self):\n        pass\n"
     place = placed(text, "Orders.summary", frozenset())
     assert not isinstance(place, str), place
-    draft = shortened(place.unit, 7, standard=FAIR)
+    draft = shortened(place.unit, {COMPLEXITY: 7}, standard=FAIR)
     assert draft is not None
     after = written(text, place, draft)
     assert "        self.totals = totals\n        # The warnings need no action.\n" in after

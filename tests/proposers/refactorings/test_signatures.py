@@ -12,6 +12,7 @@ from coderefine.proposers.refactorings.blocks import Extraction, StatementBlock,
 from coderefine.proposers.refactorings.declared import ProjectTypes
 from coderefine.proposers.refactorings.files import placed, written
 from coderefine.proposers.refactorings.inlining import restored
+from coderefine.proposers.refactorings.measures import COMPLEXITY
 from coderefine.proposers.refactorings.sequence import FAIR, GOOD, shortened
 from coderefine.proposers.refactorings.signatures import input_types, result_type
 from coderefine.proposers.refactorings.trees import Unit
@@ -227,7 +228,7 @@ def test_a_new_function_that_may_return_none_says_so(annotation: str, expected: 
     """With `list[int | None]`, the annotation of the new function stayed `list[int | None]`."""
     place = placed(EARLY.format(annotation).lstrip("\n"), "f", frozenset())
     assert not isinstance(place, str)
-    found = next(one for one in extractions(place.unit, 100) if one.manner == "value")
+    found = next(one for one in extractions(place.unit, {COMPLEXITY: 100}) if one.manner == "value")
     assert result_type(found) == expected
 
 
@@ -258,7 +259,7 @@ def test_annotations_do_not_hinder_the_proof_that_statements_were_only_moved() -
     text = ANNOTATED.lstrip("\n")
     place = placed(text, "label", frozenset())
     assert not isinstance(place, str)
-    draft = shortened(place.unit, place.unit.complexity - 2, standard=FAIR)
+    draft = shortened(place.unit, {COMPLEXITY: place.unit.complexity - 2}, standard=FAIR)
     assert draft is not None
     (new,) = draft.added
     header = new.text.partition("\n")[0]
@@ -294,7 +295,7 @@ def test_no_new_method_gets_the_beginning_by_which_a_class_collects_methods() ->
             text.lstrip("\n"), "Rules.check_all", frozenset(("_check_",)) if "_check_" in text else frozenset()
         )
         assert not isinstance(place, str)
-        draft = shortened(place.unit, place.unit.complexity - 2, standard=FAIR)
+        draft = shortened(place.unit, {COMPLEXITY: place.unit.complexity - 2}, standard=FAIR)
         names.append([one.name for one in draft.added] if draft else [])
     assert names == [[], ["_check_rows"]]
 
@@ -332,7 +333,7 @@ def test_an_annotation_is_left_out_if_the_class_defines_its_name() -> None:
     """A type checker did not know it above the class."""
     place = placed(SCOPED.lstrip("\n"), "Table.add_names", frozenset())
     assert not isinstance(place, str)
-    draft = shortened(place.unit, place.unit.complexity - 2, standard=FAIR)
+    draft = shortened(place.unit, {COMPLEXITY: place.unit.complexity - 2}, standard=FAIR)
     assert draft is not None
     assert [one.text.partition("\n")[0] for one in draft.added] == ["def _add_names(names, out: list[int]) -> None:"]
 
@@ -360,5 +361,7 @@ def test_a_new_function_that_lacks_an_annotation_is_only_offered_in_an_annotated
     text = COLLECTING.lstrip("\n").replace("widths = [len(line) for line in lines]", made)
     place = placed(text, "widest", frozenset())
     assert not isinstance(place, str)
-    drafts = [shortened(place.unit, place.unit.complexity - 2, standard=standard) for standard in (GOOD, FAIR)]
+    drafts = [
+        shortened(place.unit, {COMPLEXITY: place.unit.complexity - 2}, standard=standard) for standard in (GOOD, FAIR)
+    ]
     assert [draft is not None for draft in drafts] == [good, True]
