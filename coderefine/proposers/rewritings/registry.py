@@ -12,6 +12,7 @@ from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings import (
     classes,
     docstrings,
+    formats,
     long_lines,
     loops,
     names,
@@ -54,7 +55,7 @@ RULES: Mapping[str, Rewriting] = {
     "TD007": statements.add_space,
     "TRY203": statements.remove_useless_try,
     "TRY300": statements.move_return_to_else,
-    "UP031": unsafe_fixes.format_values,
+    "UP031": formats.use_f_string,
     "W291": unsafe_fixes.strip_docstring,
     "W293": unsafe_fixes.strip_docstring,
     "W505": long_lines.shorten,

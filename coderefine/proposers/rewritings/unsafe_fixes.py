@@ -16,14 +16,14 @@ SIMPLE = ("bool", "float", "int", "str")
 def test_none(code: Code, at: Diagnostic) -> Edits:
     """E711: `a == None` → `a is None`, where `a` is annotated as a simple type."""
     found = code.parent(code.find(at, ast.Constant), ast.Compare)
-    sure(len(found.ops) == 1, _annotation(code, found.left).removesuffix(" | None") in SIMPLE)
+    sure(len(found.ops) == 1, annotation(code, found.left).removesuffix(" | None") in SIMPLE)
     return _fixed(at)
 
 
 def test_condition(code: Code, at: Diagnostic) -> Edits:
     """E712: `a == True` → `a`, where `a` is annotated as `bool`."""
     found = code.find(at, ast.Compare)
-    sure(len(found.ops) == 1, _annotation(code, found.left) == "bool")
+    sure(len(found.ops) == 1, annotation(code, found.left) == "bool")
     return _fixed(at)
 
 
@@ -40,20 +40,6 @@ def test_membership(code: Code, at: Diagnostic) -> Edits:
     sure(all(isinstance(item, ast.Constant) for one in made for item in one.elts))
     edits = [part for one in made for part in new.replace(one, f"({new.code(one)[1:-1]})")]
     return (replace(edit, content=expect(apply(edit.content, edits), str)),)
-
-
-def format_values(code: Code, at: Diagnostic) -> Edits:
-    """UP031: `"a %s" % (b,)` → `"a {}".format(b)`; a single value must not be a tuple.
-
-    Other placeholders than `%s` handle None, for example, in another way than `format`.
-    """
-    found = code.find(at, ast.BinOp)
-    single = _annotation(code, found.right) in SIMPLE
-    sure(
-        single or isinstance(found.right, ast.Tuple),
-        "%" not in code.code(found.left).replace("%%", "").replace("%s", ""),
-    )
-    return _fixed(at)
 
 
 def remove_unused(code: Code, at: Diagnostic) -> Edits:
@@ -87,7 +73,7 @@ def _fixed(at: Diagnostic) -> Edits:
     return at.fix.plain.edits if at.fix else ()
 
 
-def _annotation(code: Code, node: ast.expr) -> str:
+def annotation(code: Code, node: ast.expr) -> str:
     """Return the annotation of the parameter that `node` names; "" if there is none, or if other types are possible.
 
     Other types are possible if the name is bound again, or if any parameter of the function has the default value None:
