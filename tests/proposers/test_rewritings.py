@@ -217,6 +217,11 @@ CASES: Table = {
         ("BaseException = A\ntry:\n    f()\nexcept:\n    raise A\n", None),
         ("try:\n    f()\nexcept A as e:\n    e = 1\n    raise B\n", None),
     ],
+    "C416": [
+        ("def f(a):\n    return [b for b in a.c()]\n", "def f(a):\n    return list(a.c())\n"),
+        ("def f(a):\n    return {b for b in a}\n", "def f(a):\n    return set(a)\n"),
+        ("def f(a):\n    return {b: c for b, c in a}\n", None),
+    ],
     "D205": [
         (
             'def f():\n    """Return one.\n    It is small.\n    """\n    return 1\n',
@@ -626,6 +631,18 @@ CASES: Table = {
             "def f(xs):\n    ys = list(xs)\n    return ys\n",
         ),
     ],
+    "PIE810": [
+        (
+            "def f(a: str):\n    return a.startswith('b') or a.startswith('c')\n",
+            "def f(a: str):\n    return a.startswith(('b', 'c'))\n",
+        ),
+        (
+            "def f(a):\n    b = str(a)\n    return a or b.endswith('b') or b.endswith('c')\n",
+            "def f(a):\n    b = str(a)\n    return a or b.endswith(('b', 'c'))\n",
+        ),
+        ("def f(a):\n    return a.startswith('b') or a.startswith('c')\n", None),
+        ("def f(a: str, b):\n    return a.startswith(b) or a.startswith('c')\n", None),
+    ],
     "PLC0206": [
         (
             "def f(d: dict):\n    for k in d:\n        g(k, d[k])\n",
@@ -751,6 +768,40 @@ CASES: Table = {
         ("if a:\n    if b:  # why\n        d()\n", None),
         ('if a:\n    if b:\n        d("""\n  x""")\n', None),
     ],
+    "SIM103": [
+        (
+            "def f(a):\n    if a == 1 and a:\n        return False\n    return True\n",
+            "def f(a):\n    return not (a == 1 and a)\n",
+        ),
+        (
+            "def f(a):\n    if a:\n        return 1\n    elif a < 2:\n        return True\n    else:\n"
+            "        return False\n",
+            "def f(a):\n    if a:\n        return 1\n    return bool(a < 2)\n",
+        ),
+        (
+            "def f(a):\n    if not isinstance(a, str):\n        return False\n    return True\n",
+            "def f(a):\n    return isinstance(a, str)\n",
+        ),
+        (
+            "def f(a):\n    if a in f():\n        return False\n    return True\n",
+            "def f(a):\n    return a not in f()\n",
+        ),
+        ("def f(a):\n    if a < f:\n        return False\n    return True\n", "def f(a):\n    return not (a < f)\n"),
+        ("def f(a):\n    if a is f:\n        return True\n    return False\n", "def f(a):\n    return a is f\n"),
+        ("def f(a, bool):\n    if a:\n        return True\n    return False\n", None),
+        ("def f(a):\n    if a:\n        return True  # why\n    return False\n", None),
+    ],
+    "SIM105": [
+        (
+            "import contextlib\n\ntry:\n    f()\nexcept (KeyError, OSError):\n    pass\n",
+            "import contextlib\n\nwith contextlib.suppress(KeyError, OSError):\n    f()\n",
+        ),
+        ("try:\n    f()\nexcept AnError:\n    pass\n", None),
+        ("try:\n    f()\nexcept:\n    pass\n", None),
+        ("try:\n    f()\nexcept KeyError:\n    # why\n    pass\n", None),
+        ("async def g():\n    try:\n        await f()\n    except Exception:\n        pass\n", None),
+        ("KeyError = 1\ntry:\n    f()\nexcept KeyError:\n    pass\n", None),
+    ],
     "SIM117": [
         (
             "with a() as b:\n    with c(b), d as e:\n        f()\n    # end\n",
@@ -758,12 +809,29 @@ CASES: Table = {
         ),
         ("with a():\n    # why\n    with b():\n        f()\n", None),
     ],
+    "SIM210": [
+        ("x = True if a in b else False\n", "x = a in b\n"),
+        ("x = True if a == b else False\n", "x = bool(a == b)\n"),
+        ("def bool(a):\n    return True if a else False\n", None),
+    ],
     "TD004": [
         ("# TODO(me) fix it\n", "# TODO(me): fix it\n"),
         ("x = 1  # FIXME fix it\n", "x = 1  # FIXME: fix it\n"),
         ("# TODO\n", "# TODO:\n"),
     ],
     "TD007": [("# TODO:fix it\n", "# TODO: fix it\n")],
+    "TRY201": [
+        (
+            "def f():\n    try:\n        g()\n    except A as e:\n        h(e)\n        raise e\n",
+            "def f():\n    try:\n        g()\n    except A as e:\n        h(e)\n        raise\n",
+        ),
+        ("def f():\n    try:\n        g()\n    except A as e:\n        e = h(e)\n        raise e\n", None),
+        (
+            "def f():\n    try:\n        g()\n    except A as e:\n        def h():\n            raise e\n"
+            "        return h\n",
+            None,
+        ),
+    ],
     "TRY203": [
         (
             "def f():\n    try:\n        # why\n        return g()\n    except A:\n        raise\n",

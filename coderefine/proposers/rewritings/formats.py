@@ -12,7 +12,6 @@ from coderefine.lint import Diagnostic
 from coderefine.proposers.rewritings.code import WIDTH, Code, Edits, Unsure, expect, sure
 from coderefine.proposers.rewritings.unsafe_fixes import SIMPLE, annotation
 from coderefine.runner.percent_format import EXACT, PLACE, Formatting
-from coderefine.source import bound_names
 
 STRING = re.compile(
     r"""(?:[uU]|(?P<raw>[rR]))?(?P<quote>'{3}|"{3}|['"])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)""", re.DOTALL
@@ -30,7 +29,7 @@ def use_f_string(code: Code, at: Diagnostic) -> Edits:
     found = code.find(at, ast.BinOp)
     while isinstance(found.left, ast.BinOp):
         found = found.left
-    formatting = Formatting.of(code.scope(found), {name for node in code.nodes for name in bound_names(node)})
+    formatting = Formatting.of(code.scope(found), code.bound)
     if annotation(code, found.right) in SIMPLE:
         formatting = replace(formatting, known={**formatting.known, code.code(found.right): "other"})
     fields, start = formatting.fields(found), code.start(found)
