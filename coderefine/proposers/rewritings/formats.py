@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 
 from coderefine.lint import Diagnostic
-from coderefine.proposers.rewritings.code import WIDTH, Code, Edits, Unsure, expect, sure
+from coderefine.proposers.rewritings.code import WIDTH, Code, Edits, Unsure, expect, sure, uses
 from coderefine.proposers.rewritings.unsafe_fixes import SIMPLE, annotation
 from coderefine.runner.percent_format import EXACT, PLACE, Formatting
+from coderefine.source import Function, all_arguments
 
 STRING = re.compile(
     r"""(?:[uU]|(?P<raw>[rR]))?(?P<quote>'{3}|"{3}|['"])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)""", re.DOTALL
@@ -20,17 +22,20 @@ FILLED = re.compile(rf"{PLACE.pattern}|[{{}}]")
 HARD = re.compile(r"[\n\\#]")
 """What must not be between the braces of an f-string before Python 3.12, besides the quotes around it."""
 
+OF_TEXT = frozenset(dir(str)).difference(dir(tuple))
+"""Methods of texts that tuples do not have."""
+
 
 def use_f_string(code: Code, at: Diagnostic) -> Edits:
     """UP031: `"a %s" % (b,)` → `f"a {b!s}"`, which is equal for values of all types; without `!s` if `b` is a text.
 
-    A single value must not be a tuple: this follows from what it is, or from its annotation.
+    A single value must not be a tuple: this follows from what it is, from its annotation, or from an earlier call.
     """
     found = code.find(at, ast.BinOp)
     while isinstance(found.left, ast.BinOp):
         found = found.left
     formatting = Formatting.of(code.scope(found), code.bound)
-    if annotation(code, found.right) in SIMPLE:
+    if annotation(code, found.right) in SIMPLE or _is_text(code, found.right):
         formatting = replace(formatting, known={**formatting.known, code.code(found.right): "other"})
     fields, start = formatting.fields(found), code.start(found)
     sure(fields, isinstance(found.op, ast.Mod), not code.text[:start][-1:].isalnum())
@@ -41,6 +46,45 @@ def use_f_string(code: Code, at: Diagnostic) -> Edits:
     _check(made, expect(ast.literal_eval(found.left), str), [value for _, value in fields])
     sure(max(map(len, made.splitlines())) <= (code.width or WIDTH))
     return code.replace(found, made)
+
+
+def _is_text(code: Code, value: ast.expr) -> bool:
+    """Return whether `value` is a parameter of which a method of texts was surely called before: `name.strip()`."""
+    function = code.scope(value)
+    if not isinstance(value, ast.Name) or not isinstance(function, Function):
+        return False
+    if value.id not in {one.arg for one in all_arguments(function.args)}:
+        return False
+    around = takewhile(lambda one: one is not function, code.ancestors(value))
+    blocks = ((code.siblings(one), one) for one in around if isinstance(one, ast.stmt))
+    earlier = (before for block, one in blocks for before in block[: block.index(one)])
+    called = {_owner(node) for statement in earlier for node in _evaluated(statement)}
+    return value.id in called and all(isinstance(one.ctx, ast.Load) for one in uses(function, value.id))
+
+
+def _owner(node: ast.AST) -> str:
+    """Return the name of the variable of which a method of texts is called; "" if it is not such a call."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in OF_TEXT:
+            return name
+    return ""
+
+
+def _evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the expressions in `node` that are surely evaluated if it runs; of a compound statement, in its header."""
+    below: Iterable[ast.AST] = ()
+    match node:
+        case ast.BoolOp(values=[first, *_]) | ast.IfExp(test=first) | ast.If(test=first) | ast.For(iter=first):
+            below = [first]
+        case ast.Compare(left=left, comparators=[right, *_]):
+            below = [left, right]
+        case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            pass
+        case ast.expr() | ast.keyword() | ast.Expr() | ast.Assign():
+            below = ast.iter_child_nodes(node)
+    for one in below:
+        yield one
+        yield from _evaluated(one)
 
 
 def _string(string: re.Match[str], shown: Iterator[tuple[str, str]]) -> str:
