@@ -49,15 +49,18 @@ class Formatting:
         The type of a variable is known if only assignments of known values, loops over `range` and handlers bind it. An
         exception that is caught is no tuple: no class can be derived from both.
         """
-        known, found = cls(bound, {}), defaultdict[str, set[str]](set)
-        nodes = list(ast.walk(scope)) if isinstance(scope, Function) else []
-        below = {one for node in nodes if node is not scope and isinstance(node, Inner) for one in ast.walk(node)}
-        kinds = dict(pair for node in nodes if node not in below for pair in known._binds(node))
-        for node in nodes:
-            for name in () if isinstance(node, ast.keyword) else bound_names(node):
-                found[name].add(kinds.get(node, ""))
+        found = defaultdict[str, set[str]](set)
+        for name, kind in cls(bound, {})._bindings(scope) if isinstance(scope, Function) else ():
+            found[name].add(kind)
         alike = {name: some.pop() if len(some) == 1 else "other" for name, some in found.items() if all(some)}
         return cls(bound, alike)
+
+    def _bindings(self, function: Function) -> Iterator[tuple[str, str]]:
+        """Yield (name, type) for each binding in a function; the type of what nested code binds is not known."""
+        kinds = dict(pair for node in _own(function) for pair in self._binds(node))
+        for node in ast.walk(function):
+            for name in () if isinstance(node, ast.keyword) else bound_names(node):
+                yield name, kinds.get(node, "")
 
     def _binds(self, node: ast.AST) -> Iterator[tuple[ast.AST, str]]:
         """Yield (the node that binds a name, type) for a statement that binds one name to values of a known type."""
@@ -74,12 +77,15 @@ class Formatting:
         template = node.left.value if isinstance(node.left, ast.Constant) else None
         if not isinstance(template, str) or "%" in PLACE.sub("", template):
             return []
-        right = node.right
-        parts = right.elts if isinstance(right, ast.Tuple) else [right] if self.type_of(right) else []
-        pairs = list(zip([one for one in PLACE.finditer(template) if one.group() != "%%"], parts, strict=False))
-        if not len(parts) == len(pairs) == len(re.sub("%%|[^%]", "", template)) or not all(map(self._fits, pairs)):
+        places = [one for one in PLACE.finditer(template) if one.group() != "%%"]
+        pairs = list(zip(places, self._values(node.right), strict=False))
+        if len(places) != len(self._values(node.right)) or not all(map(self._fits, pairs)):
             return []
         return [self._field(place["kind"] or "s", one) for place, one in pairs]
+
+    def _values(self, right: ast.expr) -> list[ast.expr]:
+        """Return the values that `% right` formats; [] if they are not known."""
+        return right.elts if isinstance(right, ast.Tuple) else [right] if self.type_of(right) else []
 
     def _fits(self, pair: tuple[re.Match[str], ast.expr]) -> bool:
         place, value = pair
@@ -99,7 +105,11 @@ class Formatting:
             conversion, value = self._field("s", node.value)
             if value is not node.value or self.type_of(value) in EXACT:
                 node.conversion, node.value = ord(conversion), value
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and (found := self.fields(node)):
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            self._write_template(node)
+
+    def _write_template(self, node: ast.BinOp) -> None:
+        if found := self.fields(node):
             kinds = iter([conversion for conversion, _ in found])
             template = PLACE.sub(lambda place: _place(place, kinds), ast.literal_eval(node.left))
             node.left, node.right = ast.Constant(template), ast.Tuple([value for _, value in found], ast.Load())
@@ -132,6 +142,14 @@ class Formatting:
 
     def _is_builtin(self, name: str) -> bool:
         return self.bound.isdisjoint((name, "*"))
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes below `node` without those of nested functions, classes and comprehensions."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, Inner):
+            yield child
+            yield from _own(child)
 
 
 def _place(place: re.Match[str], kinds: Iterator[str]) -> str:

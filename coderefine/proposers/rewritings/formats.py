@@ -22,7 +22,7 @@ FILLED = re.compile(rf"{PLACE.pattern}|[{{}}]")
 HARD = re.compile(r"[\n\\#]")
 """What must not be between the braces of an f-string before Python 3.12, besides the quotes around it."""
 
-OF_TEXT = frozenset(dir(str)).difference(dir(tuple))
+TEXTUAL = frozenset(dir(str)).difference(dir(tuple))
 """Methods of texts that tuples do not have."""
 
 
@@ -53,19 +53,24 @@ def _is_text(code: Code, value: ast.expr) -> bool:
     function = code.scope(value)
     if not isinstance(value, ast.Name) or not isinstance(function, Function):
         return False
-    if value.id not in {one.arg for one in all_arguments(function.args)}:
-        return False
-    around = takewhile(lambda one: one is not function, code.ancestors(value))
-    blocks = ((code.siblings(one), one) for one in around if isinstance(one, ast.stmt))
-    earlier = (before for block, one in blocks for before in block[: block.index(one)])
-    called = {_owner(node) for statement in earlier for node in _evaluated(statement)}
-    return value.id in called and all(isinstance(one.ctx, ast.Load) for one in uses(function, value.id))
+    given = value.id in {one.arg for one in all_arguments(function.args)}
+    kept = all(isinstance(one.ctx, ast.Load) for one in uses(function, value.id))
+    called = (_owner(node) for before in _earlier(code, value, function) for node in _evaluated(before))
+    return given and kept and value.id in called
+
+
+def _earlier(code: Code, node: ast.AST, function: Function) -> Iterator[ast.stmt]:
+    """Yield the statements of `function` before `node` in the blocks around it."""
+    for one in takewhile(lambda one: one is not function, code.ancestors(node)):
+        if isinstance(one, ast.stmt):
+            block = code.siblings(one)
+            yield from block[: block.index(one)]
 
 
 def _owner(node: ast.AST) -> str:
     """Return the name of the variable of which a method of texts is called; "" if it is not such a call."""
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in OF_TEXT:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)) if method in TEXTUAL:
             return name
     return ""
 

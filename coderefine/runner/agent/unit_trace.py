@@ -132,12 +132,19 @@ class UnitTrace:
             self._returned(frame, arg)
         return self._stepped
 
-    def _returned(self, frame: types.FrameType, value: Any) -> None:
+    def _ending(self, frame: types.FrameType, value: Any) -> str | None:
+        """Return the exception with which a frame ends; None if it returns `value`.
+
+        `raise`, and the ends of `finally` and `with`, raise a caught exception again, but this is no event.
+        """
         raised, caught = self._raised.pop(frame, None), self._caught.pop(frame, None)
+        if value is not None or raised or not caught or frame.f_code.co_flags & RESUMED:
+            return raised
+        return None if dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN") else caught
+
+    def _returned(self, frame: types.FrameType, value: Any) -> None:
+        raised = self._ending(frame, value)
         resumed = frame.f_code.co_flags & RESUMED
-        # `raise`, and the ends of `finally` and `with`, raise a caught exception again, but this is no event.
-        if value is None and raised is None and caught and not resumed:
-            raised = None if dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN") else caught
         call = self._frames.get(frame) if resumed else self._frames.pop(frame, None)
         if call is not None and raised != CLOSED:
             before, args, kwargs = call
