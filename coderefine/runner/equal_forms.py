@@ -1,4 +1,4 @@
-"""Write code that behaves alike in the same form: names of loop variables, and handlers of all exceptions.
+"""Write code that behaves alike in the same form: names of loop variables, handlers of all exceptions, formatting.
 
 Only forms whose equality follows from the rules of Python are handled, so that no test is needed to show it:
 
@@ -9,6 +9,7 @@ Only forms whose equality follows from the rules of Python are handled, so that 
 4. `raise A() from error` → `raise A()`, in the handler of `error`, for projects that do not read causes: the handled
    exception is the context of both, and tracebacks show it. The standard library reads `__cause__` in one place:
    `contextlib` looks for RuntimeErrors with a StopIteration as cause.
+5. `"%s" % x` → `"%s" % (x,)`, if `x` is surely no tuple, and what `percent_format.py` says about values in f-strings.
 
 The first two only change how long the value of `first` is kept: at most until the next iteration, or the end of the
 function.
@@ -23,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from coderefine.runner.agent.code_diff import SEES_NAMES
+from coderefine.runner.percent_format import Formatting
 from coderefine.source import Comprehension, Function, bindings, bound_names, last_name, syntax
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.GeneratorExp)
@@ -35,7 +37,7 @@ CATCHES_STOP = frozenset({"StopIteration", "StopAsyncIteration", "Exception", "B
 
 @lru_cache(maxsize=4)
 def uniform(text: str) -> str:
-    """Return the code of a file with the forms 1 to 3 written alike (see above), without comments and layout.
+    """Return the code of a file with the forms 1 to 3 and 5 written alike (see above), without comments and layout.
 
     Raises SyntaxError or ValueError if `text` cannot be parsed.
     """
@@ -46,6 +48,10 @@ def uniform(text: str) -> str:
             _catch_all(node)
         elif isinstance(node, Function):
             _use_one_name(node)
+        if isinstance(node, ast.Module | Function):
+            formatting = Formatting.of(node, bound)
+            for one in ast.walk(node):
+                formatting.write_alike(one)
     return ast.unparse(tree)
 
 

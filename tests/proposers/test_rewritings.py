@@ -217,6 +217,11 @@ CASES: Table = {
         ("BaseException = A\ntry:\n    f()\nexcept:\n    raise A\n", None),
         ("try:\n    f()\nexcept A as e:\n    e = 1\n    raise B\n", None),
     ],
+    "C416": [
+        ("def f(a):\n    return [b for b in a.c()]\n", "def f(a):\n    return list(a.c())\n"),
+        ("def f(a):\n    return {b for b in a}\n", "def f(a):\n    return set(a)\n"),
+        ("def f(a):\n    return {b: c for b, c in a}\n", None),
+    ],
     "D205": [
         (
             'def f():\n    """Return one.\n    It is small.\n    """\n    return 1\n',
@@ -631,6 +636,18 @@ CASES: Table = {
             "def f(xs):\n    ys = list(xs)\n    return ys\n",
         ),
     ],
+    "PIE810": [
+        (
+            "def f(a: str):\n    return a.startswith('b') or a.startswith('c')\n",
+            "def f(a: str):\n    return a.startswith(('b', 'c'))\n",
+        ),
+        (
+            "def f(a):\n    b = str(a)\n    return a or b.endswith('b') or b.endswith('c')\n",
+            "def f(a):\n    b = str(a)\n    return a or b.endswith(('b', 'c'))\n",
+        ),
+        ("def f(a):\n    return a.startswith('b') or a.startswith('c')\n", None),
+        ("def f(a: str, b):\n    return a.startswith(b) or a.startswith('c')\n", None),
+    ],
     "PLC0206": [
         (
             "def f(d: dict):\n    for k in d:\n        g(k, d[k])\n",
@@ -756,6 +773,40 @@ CASES: Table = {
         ("if a:\n    if b:  # why\n        d()\n", None),
         ('if a:\n    if b:\n        d("""\n  x""")\n', None),
     ],
+    "SIM103": [
+        (
+            "def f(a):\n    if a == 1 and a:\n        return False\n    return True\n",
+            "def f(a):\n    return not (a == 1 and a)\n",
+        ),
+        (
+            "def f(a):\n    if a:\n        return 1\n    elif a < 2:\n        return True\n    else:\n"
+            "        return False\n",
+            "def f(a):\n    if a:\n        return 1\n    return bool(a < 2)\n",
+        ),
+        (
+            "def f(a):\n    if not isinstance(a, str):\n        return False\n    return True\n",
+            "def f(a):\n    return isinstance(a, str)\n",
+        ),
+        (
+            "def f(a):\n    if a in f():\n        return False\n    return True\n",
+            "def f(a):\n    return a not in f()\n",
+        ),
+        ("def f(a):\n    if a < f:\n        return False\n    return True\n", "def f(a):\n    return not (a < f)\n"),
+        ("def f(a):\n    if a is f:\n        return True\n    return False\n", "def f(a):\n    return a is f\n"),
+        ("def f(a, bool):\n    if a:\n        return True\n    return False\n", None),
+        ("def f(a):\n    if a:\n        return True  # why\n    return False\n", None),
+    ],
+    "SIM105": [
+        (
+            "import contextlib\n\ntry:\n    f()\nexcept (KeyError, OSError):\n    pass\n",
+            "import contextlib\n\nwith contextlib.suppress(KeyError, OSError):\n    f()\n",
+        ),
+        ("try:\n    f()\nexcept AnError:\n    pass\n", None),
+        ("try:\n    f()\nexcept:\n    pass\n", None),
+        ("try:\n    f()\nexcept KeyError:\n    # why\n    pass\n", None),
+        ("async def g():\n    try:\n        await f()\n    except Exception:\n        pass\n", None),
+        ("KeyError = 1\ntry:\n    f()\nexcept KeyError:\n    pass\n", None),
+    ],
     "SIM117": [
         (
             "with a() as b:\n    with c(b), d as e:\n        f()\n    # end\n",
@@ -763,12 +814,29 @@ CASES: Table = {
         ),
         ("with a():\n    # why\n    with b():\n        f()\n", None),
     ],
+    "SIM210": [
+        ("x = True if a in b else False\n", "x = a in b\n"),
+        ("x = True if a == b else False\n", "x = bool(a == b)\n"),
+        ("def bool(a):\n    return True if a else False\n", None),
+    ],
     "TD004": [
         ("# TODO(me) fix it\n", "# TODO(me): fix it\n"),
         ("x = 1  # FIXME fix it\n", "x = 1  # FIXME: fix it\n"),
         ("# TODO\n", "# TODO:\n"),
     ],
     "TD007": [("# TODO:fix it\n", "# TODO: fix it\n")],
+    "TRY201": [
+        (
+            "def f():\n    try:\n        g()\n    except A as e:\n        h(e)\n        raise e\n",
+            "def f():\n    try:\n        g()\n    except A as e:\n        h(e)\n        raise\n",
+        ),
+        ("def f():\n    try:\n        g()\n    except A as e:\n        e = h(e)\n        raise e\n", None),
+        (
+            "def f():\n    try:\n        g()\n    except A as e:\n        def h():\n            raise e\n"
+            "        return h\n",
+            None,
+        ),
+    ],
     "TRY203": [
         (
             "def f():\n    try:\n        # why\n        return g()\n    except A:\n        raise\n",
@@ -810,11 +878,80 @@ CASES: Table = {
         ("def f(a):\n    try:\n        x = g()\n        return not x\n    except A:\n        return 1\n", None),
     ],
     "UP031": [
-        ("def f(a):\n    return '<%s>' % (a,)\n", "def f(a):\n    return '<{}>'.format(a)\n"),
-        ("def f(a: str):\n    return '<%s>' % a\n", "def f(a: str):\n    return '<{}>'.format(a)\n"),
+        ("def f(a):\n    return '<%s>' % (a,)\n", "def f(a):\n    return f'<{a!s}>'\n"),
+        ("def f(a: str):\n    return '<%s>' % a\n", "def f(a: str):\n    return f'<{a!s}>'\n"),
         ("def f(a):\n    return '<%s>' % a\n", None),
-        ("def f(a):\n    return '<%5s>' % (a,)\n", None),
+        ("def f(a):\n    return '<%s>' % self.a\n", None),
+        (
+            "def f(a):\n    b, *c = a.split(',')\n    if c:\n        raise A('<%s>' % a)\n",
+            "def f(a):\n    b, *c = a.split(',')\n    if c:\n        raise A(f'<{a!s}>')\n",
+        ),
+        (
+            "def f(a):\n    if a.find('b') < 0 and a:\n        b = 1\n    return '<%s>' % a\n",
+            "def f(a):\n    if a.find('b') < 0 and a:\n        b = 1\n    return f'<{a!s}>'\n",
+        ),
+        ("def f(a):\n    b = a.index('b')\n    return '<%s>' % a\n", None),
+        ("def f(a):\n    b = a.split\n    return '<%s>' % a\n", None),
+        ("def f(a, b):\n    c = b or a.split()\n    return '<%s>' % a\n", None),
+        ("def f(a, b):\n    if b:\n        a.split()\n    return '<%s>' % a\n", None),
+        ("def f(a):\n    b = a.split()\n    a = g(a)\n    return '<%s>' % a\n", None),
+        ("def f(a):\n    b = [a.split() for _ in b]\n    return '<%s>' % a\n", None),
+        ("def f(a):\n    return '<%s>' % a, a.split()\n", None),
+        ("def f():\n    a.split()\n    return '<%s>' % a\n", None),
+        ("def f(*a):\n    return '<%s>' % (*a,)\n", None),
         ("def f(a):\n    return '%s <%.2f>' % (a, a)\n", None),
+        ("def f(a):\n    return '%d' % (a,)\n", None),
+        ("def f(a):\n    return '%05d' % len(a)\n", None),
+        ("def f(a):\n    return '%(a)s' % {'a': a}\n", None),
+        ("def f(a):\n    return '%*s' % (a, a)\n", None),
+        ("def f(a):\n    return '%d of %s' % (len(a), a)\n", "def f(a):\n    return f'{len(a)} of {a!s}'\n"),
+        ("def len(a):\n    return '%d of %s' % (len(a), a)\n", None),
+        ("from a import *\nx = '%d' % len(a)\n", None),
+        (
+            "def f(a):\n    return '{%5s|%-10s|%.3s|%r|%a} 5%%' % (a, a, a, a, a)\n",
+            "def f(a):\n    return f'{{{a!s:>5}|{a!s:10}|{a!s:.3}|{a!r}|{a!a}}} 5%'\n",
+        ),
+        ("def f(a):\n    return '%s' % repr(a)\n", "def f(a):\n    return f'{a!r}'\n"),
+        ("def f(a):\n    return '%5s' % (str(a),)\n", "def f(a):\n    return f'{a!s:>5}'\n"),
+        ("def f(a):\n    return u'%s' % type(a).__name__\n", "def f(a):\n    return f'{type(a).__name__}'\n"),
+        (
+            "def f(self):\n    return '%s()' % self.__class__.__name__\n",
+            "def f(self):\n    return f'{self.__class__.__name__}()'\n",
+        ),
+        ("def f(a):\n    return r'\\%s' % (a,)\n", "def f(a):\n    return fr'\\{a!s}'\n"),
+        ("def f(a):\n    return '<%s>' % (a['b'],)\n", "def f(a):\n    return f\"<{a['b']!s}>\"\n"),
+        ("def f(a):\n    return '<%s>' % (a['b\"'],)\n", None),
+        ("def f(a):\n    return '<%s>' % ('\\n'.join(a),)\n", None),
+        ("def f(a):\n    return '<%s>' % ({1: a},)\n", None),
+        ("def f(a):\n    return '\\N{EN DASH}%s' % (a,)\n", None),
+        ("def f(a):\n    return '\\x25%s' % (a, a)\n", None),
+        ("def f(a):\n    return '<%s>' % (a,  # why\n        )\n", None),
+        (f"def f(a):\n    return '%s %s' % (a.{'b' * 50}, a.{'c' * 50})\n", None),
+        (
+            "def f(a):\n    return ('{a} 1%% %s '\n            '{b} 2%%' % (a,))\n",
+            "def f(a):\n    return (f'{{a}} 1% {a!s} '\n            '{b} 2%')\n",
+        ),
+        (
+            "def f(a):\n    try:\n        return a()\n    except A as e:\n        raise B('no %s' % e)\n",
+            "def f(a):\n    try:\n        return a()\n    except A as e:\n        raise B(f'no {e!s}')\n",
+        ),
+        ("def f(e):\n    try:\n        return e()\n    except A as e:\n        raise B('no %s' % e)\n", None),
+        (
+            "def f():\n    def g():\n        try:\n            h()\n        except A as e:\n            pass\n"
+            "    return '%s' % e\n",
+            None,
+        ),
+        (
+            "def f(a):\n    for i in range(3):\n        b = ', '.join(a)\n    return '%d' % i + '%s' % (b,)\n",
+            "def f(a):\n    for i in range(3):\n        b = ', '.join(a)\n    return f'{i}' + '%s' % (b,)\n",
+        ),
+        (
+            "def f(a):\n    b = len(a)\n    b = [a]\n    return '%s' % b\n",
+            "def f(a):\n    b = len(a)\n    b = [a]\n    return f'{b!s}'\n",
+        ),
+        ("def f(a):\n    b = len(a)\n    b += a\n    return '%s' % b\n", None),
+        ("def f(a):\n    global b\n    b = len(a)\n    return '%s' % b\n", None),
+        ("b = 1\nc = '%s' % b\n", None),
     ],
     "W291": [
         ('def f():\n    """One. \n    """\n', 'def f():\n    """One.\n    """\n'),

@@ -1,4 +1,4 @@
-"""Second names of loop variables, and handlers of all exceptions: what is equal without a test, and what is not."""
+"""Second names of loop variables, handlers of all exceptions, and formatting: what is equal without a test."""
 
 from __future__ import annotations
 
@@ -14,6 +14,28 @@ def loop(*lines: str) -> str:
 
 
 STRIP = ("row = row.strip()", "new_row = row.strip()")
+
+
+def returned(values: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"def f(a, b):\n    return {value}\n" for value in values)
+
+
+FORMATTED = (
+    ("'%s %r' % (a, b.c)", "f'{a!s} {b.c!r}'"),
+    ("'%5s %-7.2s 5%%' % (a, b)", "f'{a!s:>5} {b!s:7.2} 5%'"),
+    ("'%s %s' % (repr(a), str(b))", "f'{a!r} {b!s}'"),
+    ("'{%d} %s' % (len(a), ', '.join(b))", "f'{{{len(a)}}} {\", \".join(b)}'"),
+    ("'%s' % ascii(a)", "f'{a!a}'"),
+)
+OTHERWISE = (
+    ("'%s' % a", "f'{a!s}'"),
+    ("'%s' % (a,)", "f'{a}'"),
+    ("'%d' % (a,)", "f'{a!s}'"),
+    ("'%5d' % len(a)", "f'{len(a)!s:>5}'"),
+    ("'%5s' % (a,)", "f'{a!s:5}'"),
+    ("'%s' % repr(a)", "f'{a!s}'"),
+    ("f'{len(a):>5}'", "f'{len(a)!s:5}'"),
+)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +69,10 @@ STRIP = ("row = row.strip()", "new_row = row.strip()")
         ),
         pytest.param(
             "try:\n    f()\nexcept:\n    g()\n", "try:\n    f()\nexcept BaseException:\n    g()\n", id="all-exceptions"
+        ),
+        *(
+            pytest.param(f"def f(a, b):\n    return {one}\n", f"def f(a, b):\n    return {two}\n")
+            for one, two in FORMATTED
         ),
     ],
 )
@@ -125,6 +151,15 @@ def test_equal_forms_need_no_test(before: str, after: str) -> None:
             "BaseException = E\ntry:\n    f()\nexcept:\n    g()\n",
             "BaseException = E\ntry:\n    f()\nexcept BaseException:\n    g()\n",
             id="another-class-of-this-name",
+        ),
+        *(
+            pytest.param(f"def f(a, b):\n    return {one}\n", f"def f(a, b):\n    return {two}\n")
+            for one, two in OTHERWISE
+        ),
+        pytest.param(
+            "def f(a):\n    str = g(a)\n    return f'{str(a)}'\n",
+            "def f(a):\n    str = g(a)\n    return f'{a!s}'\n",
+            id="another-str",
         ),
     ],
 )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from types import FunctionType
 from typing import cast
+
+import pytest
 
 from coderefine.runner.agent.unit_trace import UnitTrace, module_values
 
@@ -56,6 +59,37 @@ def test_a_caught_exception_is_no_result_where_all_lines_were_seen_before() -> N
     assert not any(code.startswith("!") for codes in trace.results["guarded"].values() for code in codes)
     start = guarded.__code__.co_firstlineno
     assert trace.lines["guarded"] == {start + 1, start + 2, start + 3, start + 4}
+
+
+def cleaned(number: int) -> float:
+    try:
+        return 1 / number
+    finally:
+        len("")
+
+
+def raised_again(number: int) -> float:
+    try:
+        return 1 / number
+    except ZeroDivisionError:
+        len("")
+        raise
+
+
+def closed(number: int) -> float:
+    with nullcontext():
+        return 1 / number
+
+
+@pytest.mark.parametrize("function", [cleaned, raised_again, closed])
+def test_an_exception_that_is_raised_again_is_a_result(function: FunctionType) -> None:
+    """`raise error` → `raise` was refused: for the latter, None was recorded."""
+    trace = UnitTrace([(function, "unit")])
+    trace.start()
+    with pytest.raises(ZeroDivisionError):
+        function(0)
+    trace.stop()
+    assert list(trace.results["unit"].values()) == [["!ZeroDivisionError"]]
 
 
 class Base:

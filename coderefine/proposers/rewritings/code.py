@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from coderefine.lint import Diagnostic, TextEdit
-from coderefine.source import Function, ParsedText, bindings, syntax
+from coderefine.source import Function, ParsedText, bindings, bound_names, syntax
 
 Node = TypeVar("Node", bound=ast.AST)
 Expected = TypeVar("Expected")
@@ -66,6 +66,11 @@ class Code(ParsedText):
         for node in self.nodes:
             found.setdefault(getattr(node, "lineno", 0), []).append(node)
         return found
+
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """Return the names that any code of the file binds, and those of keyword arguments."""
+        return frozenset(name for node in self.nodes for name in bound_names(node))
 
     @cached_property
     def docstrings(self) -> list[ast.Expr]:

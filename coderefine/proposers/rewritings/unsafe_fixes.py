@@ -6,24 +6,28 @@ import ast
 from dataclasses import replace
 
 from coderefine.lint import Diagnostic, apply
-from coderefine.proposers.rewritings.code import Code, Edits, expect, names, plain, sure, uses
-from coderefine.source import Function
+from coderefine.proposers.refactorings.declared import BUILTINS
+from coderefine.proposers.refactorings.flow import TRUTHS, is_truth
+from coderefine.proposers.rewritings.code import Code, Edits, expect, names, operand, plain, sure, uses
+from coderefine.runner.percent_format import Formatting
+from coderefine.source import Function, last_name
 
 SIMPLE = ("bool", "float", "int", "str")
 """Types whose values are equal to None only if they are None, and are formatted as one value."""
+AFFIXES = ("startswith", "endswith")
 
 
 def test_none(code: Code, at: Diagnostic) -> Edits:
     """E711: `a == None` → `a is None`, where `a` is annotated as a simple type."""
     found = code.parent(code.find(at, ast.Constant), ast.Compare)
-    sure(len(found.ops) == 1, _annotation(code, found.left).removesuffix(" | None") in SIMPLE)
+    sure(len(found.ops) == 1, annotation(code, found.left).removesuffix(" | None") in SIMPLE)
     return _fixed(at)
 
 
 def test_condition(code: Code, at: Diagnostic) -> Edits:
     """E712: `a == True` → `a`, where `a` is annotated as `bool`."""
     found = code.find(at, ast.Compare)
-    sure(len(found.ops) == 1, _annotation(code, found.left) == "bool")
+    sure(len(found.ops) == 1, annotation(code, found.left) == "bool")
     return _fixed(at)
 
 
@@ -42,17 +46,83 @@ def test_membership(code: Code, at: Diagnostic) -> Edits:
     return (replace(edit, content=expect(apply(edit.content, edits), str)),)
 
 
-def format_values(code: Code, at: Diagnostic) -> Edits:
-    """UP031: `"a %s" % (b,)` → `"a {}".format(b)`; a single value must not be a tuple.
+def return_truth(code: Code, at: Diagnostic) -> Edits:
+    """SIM103: `if a: return False` and `return True` → `return not a`."""
+    (edit,), found = _fixed(at), code.find(at, ast.If)
+    truth = _truth(code, found.test, expect(found.body[0], ast.Return).value)
+    place = code.line_start(edit.end[0]) + edit.end[1] - 1
+    sure(edit.content.startswith("return "), not code.commented(code.start(found), place))
+    return (replace(edit, content=f"return {truth}"),)
 
-    Other placeholders than `%s` handle None, for example, in another way than `format`.
+
+def test_truth(code: Code, at: Diagnostic) -> Edits:
+    """SIM210: `True if a in b else False` → `a in b`."""
+    found = code.find(at, ast.IfExp)
+    return code.replace(found, _truth(code, found.test, found.body))
+
+
+def _truth(code: Code, test: ast.expr, value: ast.expr | None) -> str:
+    """Return an expression that is True or False: the constant `value` if `test` is true, and the other one if not."""
+    positive = expect(expect(value, ast.Constant).value, bool)
+    if not positive and isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        positive, test = True, test.operand
+    text, truths = code.code(test), TRUTHS - code.bound
+    sure("\n" not in text)
+    if not positive:
+        return _negated(code, test)
+    sure(is_truth(test, truths) or "bool" in truths)
+    return text if is_truth(test, truths) else f"bool({text})"
+
+
+def _negated(code: Code, test: ast.expr) -> str:
+    match test:
+        case ast.Compare(left=left, ops=[ast.In() | ast.Is() as operator], comparators=[right]):
+            return f"{code.code(left)} {'not in' if isinstance(operator, ast.In) else 'is not'} {code.code(right)}"
+        case ast.Compare():
+            return f"not ({code.code(test)})"
+    return f"not {operand(code, test)}"
+
+
+def use_list(code: Code, at: Diagnostic) -> Edits:
+    """C416: `[a for a in b]` → `list(b)`; not for pairs and dictionaries: `(a, b)` may be made of a list."""
+    found = code.find(at, ast.expr)
+    sure(isinstance(found, ast.ListComp | ast.SetComp) and isinstance(found.elt, ast.Name))
+    return _fixed(at)
+
+
+def reraise(code: Code, at: Diagnostic) -> Edits:
+    """TRY201: `raise a` in the handler `except A as a:` → `raise`."""
+    found = code.parent(code.find(at, ast.Name), ast.Raise)
+    handler = code.around(found, ast.ExceptHandler)
+    name = expect(found.exc, ast.Name).id
+    sure(handler.name == name, code.scope(found) is code.scope(handler), found.cause is None)
+    sure(all(isinstance(one.ctx, ast.Load) for one in uses(handler, name)))
+    return _fixed(at)
+
+
+def merge_affixes(code: Code, at: Diagnostic) -> Edits:
+    """PIE810: `a.startswith("b") or a.startswith("c")` → `a.startswith(("b", "c"))`, where `a` is a text."""
+    found = code.find(at, ast.BoolOp)
+    formatting = Formatting.of(code.scope(found), code.bound)
+    calls = [one for one in found.values if isinstance(one, ast.Call) and last_name(one.func) in AFFIXES]
+    for call in calls:
+        owner = expect(call.func, ast.Attribute).value
+        sure("str" in (annotation(code, owner), formatting.type_of(owner)))
+        sure(all(isinstance(ast.literal_eval(one), str) for one in call.args if expect(one, ast.Constant)))
+    return _fixed(at)
+
+
+def suppress(code: Code, at: Diagnostic) -> Edits:
+    """SIM105: `try: a()` and `except KeyError: pass` → `with suppress(KeyError): a()`.
+
+    The classes must be built in, because `suppress` evaluates their names earlier. It also looks for them in groups of
+    exceptions, which asynchronous code raises.
     """
-    found = code.find(at, ast.BinOp)
-    single = _annotation(code, found.right) in SIMPLE
-    sure(
-        single or isinstance(found.right, ast.Tuple),
-        "%" not in code.code(found.left).replace("%%", "").replace("%s", ""),
-    )
+    found = code.find(at, ast.Try)
+    kind = found.handlers[0].type
+    classes = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    sure(BUILTINS.difference(code.bound).issuperset(expect(one, ast.Name).id for one in classes))
+    sure(not any(isinstance(one, ast.Await | ast.AsyncFor | ast.AsyncWith) for one in ast.walk(found)))
     return _fixed(at)
 
 
@@ -87,7 +157,7 @@ def _fixed(at: Diagnostic) -> Edits:
     return at.fix.plain.edits if at.fix else ()
 
 
-def _annotation(code: Code, node: ast.expr) -> str:
+def annotation(code: Code, node: ast.expr) -> str:
     """Return the annotation of the parameter that `node` names; "" if there is none, or if other types are possible.
 
     Other types are possible if the name is bound again, or if any parameter of the function has the default value None:

@@ -51,6 +51,7 @@ class UnitTrace:
         self._codes: list[types.CodeType] = []
         self._frames: dict[types.FrameType, Call] = {}
         self._raised: dict[types.FrameType, str] = {}
+        self._caught: dict[types.FrameType, str] = {}
         self._counts: dict[str, int] = {}
         self._generators: Counter[tuple[str, str]] = Counter()
         self._spent: dict[str, float] = {}
@@ -122,7 +123,8 @@ class UnitTrace:
                 if not self._stepping[unit]:
                     unseen.clear()
             frame.f_trace_lines = bool(unseen)
-            self._raised.pop(frame, None)
+            if frame in self._raised:
+                self._caught[frame] = self._raised.pop(frame)
         elif event == "exception":
             self._raised[frame] = UNTOLD.get(arg[0], FAILED + arg[0].__name__)
             frame.f_trace_lines = True  # the next line shows that it was caught
@@ -130,8 +132,18 @@ class UnitTrace:
             self._returned(frame, arg)
         return self._stepped
 
+    def _ending(self, frame: types.FrameType, value: Any) -> str | None:
+        """Return the exception with which a frame ends; None if it returns `value`.
+
+        `raise`, and the ends of `finally` and `with`, raise a caught exception again, but this is no event.
+        """
+        raised, caught = self._raised.pop(frame, None), self._caught.pop(frame, None)
+        if value is not None or raised or not caught or frame.f_code.co_flags & RESUMED:
+            return raised
+        return None if dis.opname[frame.f_code.co_code[frame.f_lasti]].startswith("RETURN") else caught
+
     def _returned(self, frame: types.FrameType, value: Any) -> None:
-        raised: str | None = self._raised.pop(frame, None)
+        raised = self._ending(frame, value)
         resumed = frame.f_code.co_flags & RESUMED
         call = self._frames.get(frame) if resumed else self._frames.pop(frame, None)
         if call is not None and raised != CLOSED:
