@@ -12,13 +12,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from coderefine import proc
 from coderefine.app.project import Project
 from coderefine.core import EMPTY, FIX, Ask, Attempt, Check, Critic, Event, Patch, Proposer, View, Views
 from coderefine.errors import ConfigError, SandboxError
 
 if TYPE_CHECKING:
     from coderefine.cluster.client import Cluster
-    from coderefine.config import Config
     from coderefine.journal import Journal
     from coderefine.llm.client import Client
     from coderefine.llm.model_request import ModelRequest
@@ -32,7 +32,7 @@ Contents = Mapping[str, "bytes | None"]
 Show = Callable[["ModelRequest"], None]
 """Called with each request before it is sent to the model."""
 MOST_PROCESSES = 8
-"""Maximum number of test processes at a time, unless the user sets it; each takes memory."""
+"""Maximum number of test processes at a time, unless the user sets it, because each takes memory."""
 
 
 def open_views(project: Project) -> AbstractContextManager[Views]:
@@ -77,10 +77,10 @@ def open_cluster(project: Project) -> Iterator[Cluster | None]:
 def gates(project: Project, views: Views | None = None, cluster: Cluster | None = None) -> tuple[Critic, ...]:
     """Return the gates: those of the configuration, then those of the task.
 
-    pytest runs on the workers of `cluster`; without one, but with `views`, proofs run in several processes, each in one
-    of these views. Raises ConfigError if there are no gates.
+    pytest runs on the workers of `cluster`; without one, proofs may run in several processes, each in one of `views`.
+    Raises ConfigError if there are no gates.
     """
-    configured = _configured_gates(project, cluster.run_tests if cluster else _processes(project.config, views))
+    configured = _configured_gates(project, cluster.run_tests if cluster else _processes(project, views))
     if project.task.wanted:
         from coderefine.critics.task_gates import AcceptanceTests
 
@@ -102,11 +102,13 @@ def _configured_gates(project: Project, runner: Callable[..., Check] | None) -> 
     return found
 
 
-def _processes(config: Config, views: Views | None) -> Callable[..., Check] | None:
-    """Return the function that divides the tests of proofs among processes in `views`; None if there is only one."""
-    most = config.processes or min(
-        MOST_PROCESSES, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    )
+def _processes(project: Project, views: Views | None) -> Callable[..., Check] | None:
+    """Return the function that divides the tests of proofs among processes in `views`; None if there is only one.
+
+    By default, a project whose own settings run its tests in parallel has one process per core, other projects one.
+    """
+    usual = min(MOST_PROCESSES, proc.processors()) if project.protection.settings.is_parallel else 1
+    most = project.config.processes or usual
     if views is None or most == 1:
         return None
     from coderefine.cluster.processes import Processes

@@ -171,7 +171,7 @@ def _find_project(
     place = replace(locate([], top), root=top / folder)
     name = f"{folder}/{CONFIGURATION}" if folder else CONFIGURATION
     data = (state.hidden[name] or b"") if name in state.hidden else None
-    given = {**settings, "accept": "proved", "fast_proof": False, "proof": "local"}
+    given = {**settings, "accept": "proved", "fast_proof": False, "processes": 1, "proof": "local"}
     project = project_at(place, given, listen, data=data)
     place = replace(project.place, scope=tuple(python))
     return replace(project, place=place, protection=Protection.of(place, project.config))

@@ -44,7 +44,7 @@ from coderefine.reports.verdict import decision, proof_rows
 
 STYLE = ("ruff/", "radon/")
 """Prefixes of rules whose findings other bots report; these findings get no inline suggestions."""
-STRICT = {"accept": "proved", "fast_proof": False, "proof": "local"}
+STRICT = {"accept": "proved", "fast_proof": False, "processes": 1, "proof": "local"}
 """Settings of a bot, which override the project's configuration."""
 
 

@@ -138,8 +138,8 @@ PROOF = (
     option(
         "--processes",
         "N",
-        "Prove with up to N test processes at a time, where this does not change the results (default: one per core, "
-        "at most 8).",
+        "Run the tests of a proof in up to N processes, each with its own test files (default: 1; one per core if "
+        "pytest-xdist is in the project's addopts). In copies, and with --network or --cluster, it has no effect.",
         ONE_OR_MORE,
     ),
 )

@@ -1,16 +1,14 @@
-"""Run the tests of a proof in several processes on this machine, where this gives the same results as one process.
+"""Run all tests of a proof in several processes on this machine, if the user or the project's own settings say so.
 
-The tests are divided by their files, as for the workers of a cluster (shards.py). That they do not depend on each other
-is found, not assumed: the unchanged tree runs in one process, and the proof of a patch in several. The proof counts if
-each test ends as before, except that a test passes now that failed, also alone. Otherwise it runs once more in one
-process, which decides; if the results then differ from those of the shards, the tests depend on each other, and are not
-divided again until one of them, their data or a setting changes.
+The tests are divided by their files, as for the workers of a cluster (shards.py). Whether tests of one file affect
+those of another can never be found out completely, since the patch itself may connect them (by a cache, for example).
+So this is a weaker proof, and only a project whose own settings run its tests in parallel (pytest-xdist) gets it
+without being asked. The tests must at least end as those of the unchanged tree, which run in one process: each test as
+it did there, except that tests pass which failed there, also alone. Otherwise one process decides.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import threading
 import time
 from collections import defaultdict
@@ -18,20 +16,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from coderefine.cluster.shards import SuiteRecord, merged, parts, same
+from coderefine.cluster.shards import divide, file_of, merged, parts
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Check, Event, Listen, Patch, View, Views
+from coderefine.core import Ask, Case, Check, Event, Listen, Patch, Status, View, Views
 from coderefine.core.plurals import counted
-from coderefine.errors import CriticError, JournalError, RunnerError, WorkspaceError
+from coderefine.errors import CriticError, RunnerError, WorkspaceError
 from coderefine.project import Interpreter, Place, Protection
-from coderefine.project.protection import protected_name
 from coderefine.runner.cold import RunOptions, run_tests
-from coderefine.workspace.originals import Originals
-
-RECORD = "coderefine/dependent-tests"
-"""The file in the git directory with the digest of tests that depend on each other."""
 
 
 @dataclass(slots=True)
@@ -39,8 +31,8 @@ class Processes:
     """Processes for the tests of one run of coderefine; the method `run_tests` replaces `runner.cold.run_tests`.
 
     `views`: makes the private view of each process. `most`: maximum number of processes at a time. `base`: the patch of
-    the unchanged tree. `before`: the result of all tests there. `alone`: the tests that failed there without the
-    others.
+    the unchanged tree, the first tree on which all tests run. `before`: the result of all tests there. `alone`: the
+    tests that failed there without the others.
     """
 
     views: Views
@@ -64,23 +56,24 @@ class Processes:
         def run(view: View, config: Config, ask: Ask, listen: Listen) -> Check:
             return run_tests(view, place, interpreter, config, ask, listen, options)
 
-        whole = _is_whole(ask)
-        if ask.proof and whole and (shards := self._shards(view, place, config)):
-            began = time.monotonic()
-            divided = self._divided(view, list(parts(config, ask, place.prefix, shards)), listen, run)
-            if divided and self._is_as_before(divided):
-                note = f"{counted(len(divided.cases), 'test')} ran in {len(shards)} processes at a time"
-                return replace(divided, notes=(*divided.notes, note))
+        whole = ask.tests is None and ask.files is None
+        shards = self._shards(view, Protection.of(place, config), ask) if ask.proof and whole else []
+        if len(shards) < 2:
             check = run(view, config, ask, listen)
-            if divided and divided.complete and not same(divided, check):
-                _record(place, _digest(view, place, config))
-            return replace(check, seconds=time.monotonic() - began)
-        check = run(view, config, ask, listen)
-        self._learn(view, check, whole=whole)
-        return check
+            self._learn(view, check, whole=whole)
+            return check
+        began = time.monotonic()
+        divided = self._divided(view, list(parts(config, ask, shards)), listen, run)
+        took = time.monotonic() - began
+        if divided and self._is_as_before(divided):
+            note = f"{counted(len(divided.cases), 'test')} ran in {len(shards)} processes at a time"
+            return replace(divided, notes=(*divided.notes, note))
+        check = run(view, config, replace(ask, timeout=max(1.0, ask.timeout - took)), listen)
+        note = f"all tests ran again in one process: {len(shards)} processes at a time gave other results than before"
+        return replace(check, seconds=check.seconds + took, notes=(*check.notes, note))
 
     def _learn(self, view: View, check: Check, *, whole: bool) -> None:
-        """Store what `check` shows about the unchanged tree, which is the first tree on which all tests ran."""
+        """Store what `check` shows about the unchanged tree."""
         if whole and self.base is None:
             self.base = view.patch
         if view.patch != self.base:
@@ -90,16 +83,19 @@ class Processes:
         else:
             self.alone.update(check.failing)
 
-    def _shards(self, view: View, place: Place, config: Config) -> list[tuple[str, ...]]:
-        """Return the shards for a proof; none if it must run in one process, or if shards would save little time.
+    def _shards(self, view: View, protection: Protection, ask: Ask) -> list[tuple[str, ...]]:
+        """Return the shards for a proof; at most one if it must run in one process, or if shards save little time.
 
-        Two processes must share neither files nor a network; views that are overlays guarantee this.
+        Two processes must share neither files nor a network: they run in overlays, without access to anything outside.
+        The tests must be those of the unchanged tree.
         """
-        before = self.before
-        if before is None or not before.complete or view.top != place.top or "network off" not in view.isolation:
+        before, base = self.before, self.base
+        needs = ask.freedom.needs if ask.freedom else None
+        if before is None or base is None or not before.complete or (needs and (needs.write or needs.sockets)):
             return []
-        found = _shards(before, self.most)
-        return found if len(found) > 1 and _recorded(place) != _digest(view, place, config) else []
+        changed = view.patch.files.keys() - base.files.keys()
+        known = all("::" in name for name in before.failing) and not any(map(protection.is_test, changed))
+        return _shards(before, self.most) if known and view.isolation == "overlay, network off" else []
 
     def _divided(
         self,
@@ -110,7 +106,8 @@ class Processes:
     ) -> Check | None:
         """Return the merged result of `jobs`, each in a new view, so that `view` itself stays clean.
 
-        Return None if a run in one process must decide: if pytest failed, or a test changed the files of tests.
+        Return None if a run in one process must decide: if pytest failed, a test ran twice, or a test changed the files
+        of tests.
         """
 
         def one(job: tuple[Config, Ask], tell: Listen) -> Check | None:
@@ -122,24 +119,26 @@ class Processes:
 
         with ThreadPoolExecutor(len(jobs)) as threads:
             found = [check for check in threads.map(one, jobs, _added_up(listen, len(jobs))) if check is not None]
-        return merged(found) if len(found) == len(jobs) else None
+        if len(found) < len(jobs):
+            return None
+        check = merged(found)
+        return check if len(check.cases) == sum(len(one.cases) for one in found) else None
 
     def _is_as_before(self, check: Check) -> bool:
         """Return whether each test ended as on the unchanged tree, or passes now and failed there alone, too.
 
-        A test that fails only because another test ran before it would pass in a shard without any repair.
+        A test that fails only because another test ran before it would pass in a shard without any repair. A test that
+        fails as before may need a test of another shard.
         """
         before = self.before.cases if self.before else {}
 
         def fits(then: Case, now: Case) -> bool:
-            return now.status == then.status or (now.id in self.alone and not now.status.bad)
+            if then.status.bad:
+                return now.id in self.alone and now.status is Status.PASSED
+            return now.status is then.status
 
         cases = check.cases
         return check.complete and cases.keys() == before.keys() and all(fits(before[id], cases[id]) for id in cases)
-
-
-def _is_whole(ask: Ask) -> bool:
-    return ask.tests is None and ask.files is None and not ask.stop_early
 
 
 def _shards(before: Check, most: int) -> list[tuple[str, ...]]:
@@ -148,37 +147,11 @@ def _shards(before: Check, most: int) -> list[tuple[str, ...]]:
     One of these tests may fail because of another one. Of these files only the first is named, since the first shard
     runs all files that no shard names (see `parts`).
     """
-    bad = [before.cases[name].path for name in before.failing]
+    bad = [file_of(before.cases[name]) for name in before.failing]
     seconds: defaultdict[str, float] = defaultdict(float)
     for case in before.cases.values():
-        seconds[bad[0] if case.path in bad else case.path] += case.seconds
-    return sorted(SuiteRecord(seconds).shards(most), key=lambda shard: not bad or bad[0] not in shard)
-
-
-def _digest(view: View, place: Place, config: Config) -> str:
-    """Return a digest of the tests in `view`, their data, the configuration and the options of pytest."""
-    protection = Protection.of(place, config)
-    kept = [path for path in Originals(place.top) if protection.is_test(path) or protected_name(path)]
-    found = [(path, hashlib.sha256(view.read(path) or b"").hexdigest()) for path in sorted(kept)]
-    return hashlib.sha256(json.dumps([found, config.pytest_args]).encode()).hexdigest()
-
-
-def _file(place: Place) -> Path:
-    return (place.worktree_dir or place.top / ".git") / RECORD
-
-
-def _recorded(place: Place) -> str:
-    with suppress(OSError, ValueError):
-        return _file(place).read_text("utf-8")
-    return ""
-
-
-def _record(place: Place, digest: str) -> None:
-    from coderefine.journal import storage  # takes 20 ms, and only a proof needs it
-
-    with suppress(JournalError, OSError):
-        storage.make_folder(_file(place).parent)
-        storage.write(_file(place), digest.encode())
+        seconds[bad[0] if file_of(case) in bad else file_of(case)] += case.seconds
+    return sorted(divide(seconds, most), key=lambda shard: not bad or bad[0] not in shard)
 
 
 def _added_up(listen: Listen, number: int) -> Iterator[Listen]:

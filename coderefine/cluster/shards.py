@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from coderefine.config import Config
-from coderefine.core import Ask, Check, Coverage
+from coderefine.core import Ask, Case, Check, Coverage
 
 SHORTEST = 2.0
 """Minimum seconds of tests in a shard, because its start takes time."""
@@ -59,34 +59,39 @@ class SuiteRecord:
         """
         seconds: defaultdict[str, float] = defaultdict(float)
         for case in check.cases.values():
-            seconds[case.path] += case.seconds
+            seconds[file_of(case)] += case.seconds
         return replace(self, seconds=dict(seconds), failing=tuple(check.failing) if whole else self.failing)
 
-    def shards(self, most: int) -> list[tuple[str, ...]]:
-        """Divide the known test files into at most `most` shards of about equal duration; long files are placed first.
 
-        The files of a shard are in collection order. Return no shard if the tests take less than SHORTEST seconds
-        altogether.
-        """
-        number = min(most, len(self.seconds), int(sum(self.seconds.values()) / SHORTEST))
-        if not number:
-            return []
-        loads = [(0.0, index) for index in range(number)]
-        found: list[list[str]] = [[] for _ in loads]
-        for path, seconds in sorted(self.seconds.items(), key=lambda item: -item[1]):
-            load, index = min(loads)
-            found[index].append(path)
-            loads[index] = (load + seconds, index)
-        return [tuple(path for path in self.seconds if path in shard) for shard in map(frozenset, found)]
+def file_of(case: Case) -> str:
+    """Return the file of a test as pytest's arguments and `Ask.files` name it: relative to the project's root."""
+    return case.id.partition("::")[0]
 
 
-def parts(config: Config, ask: Ask, prefix: str, shards: Sequence[tuple[str, ...]]) -> Iterator[tuple[Config, Ask]]:
+def divide(seconds: Mapping[str, float], most: int) -> list[tuple[str, ...]]:
+    """Divide test files into at most `most` shards of about equal duration; long files are placed first.
+
+    `seconds`: the duration of each file. The files of a shard are in the order of `seconds`. Return no shard if the
+    tests take less than SHORTEST seconds altogether.
+    """
+    number = min(most, len(seconds), int(sum(seconds.values()) / SHORTEST))
+    if not number:
+        return []
+    loads = [(0.0, index) for index in range(number)]
+    found: list[set[str]] = [set() for _ in loads]
+    for path, took in sorted(seconds.items(), key=lambda item: -item[1]):
+        load, index = min(loads)
+        found[index].add(path)
+        loads[index] = (load + took, index)
+    return [tuple(path for path in seconds if path in shard) for shard in found]
+
+
+def parts(config: Config, ask: Ask, shards: Sequence[tuple[str, ...]]) -> Iterator[tuple[Config, Ask]]:
     """Yield configuration and request for the run of each shard; without shards, those for one run of all tests.
 
-    The first run also has all tests that are in no shard. `prefix`: the folder of the project in the repository.
+    The first run also has all tests that are in no shard.
     """
-    root = f"{prefix}/".removeprefix("./")
-    ignored = (f"--ignore={path.removeprefix(root)}" for path in chain.from_iterable(shards[1:]))
+    ignored = (f"--ignore={path}" for path in chain.from_iterable(shards[1:]))
     yield replace(config, pytest_args=(*config.pytest_args, *ignored)), ask
     for shard in shards[1:]:
         yield config, replace(ask, files=shard)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from coderefine.cluster.shards import SuiteRecord, merged, parts, same
+from coderefine.cluster.shards import SuiteRecord, divide, file_of, merged, parts, same
 from coderefine.cluster.worker import Job
 from coderefine.cluster.workers import Batch, Workers
 from coderefine.core import Ask, Check
@@ -35,7 +35,7 @@ class SuiteRun:
 
     def check(self) -> tuple[Check | None, str]:
         """Return the result of the workers, and the number of shards; or None, and why they have no result."""
-        shards = self.record.shards(len(self.able)) if self.record.independent and not self._partial else []
+        shards = divide(self.record.seconds, len(self.able)) if self.record.independent and not self._partial else []
         check, why = self._sharded(shards)
         if check and len(shards) > 1 and not set(check.failing) <= set(self.record.failing):
             check, why = self._whole(check)
@@ -71,7 +71,7 @@ class SuiteRun:
         if self._partial or not check.complete:
             return
         self.record = self.record.learn(check, whole=whole)
-        shards = self.record.shards(len(self.able))
+        shards = divide(self.record.seconds, len(self.able))
         if self.record.independent is None and len(shards) > 1:
             again, _ = self._sharded(shards)
             self.record = replace(self.record, independent=None if again is None else same(check, again))
@@ -83,7 +83,7 @@ class SuiteRun:
         Return what `check` returns.
         """
         job = self.job
-        jobs = [replace(job, config=config, ask=ask) for config, ask in parts(job.config, job.ask, job.prefix, shards)]
+        jobs = [replace(job, config=config, ask=ask) for config, ask in parts(job.config, job.ask, shards)]
         seconds = self.record.seconds
         expected = [sum(map(seconds.__getitem__, shard)) for shard in shards or [tuple(seconds)]]
         answers = Batch(self.workers, jobs, self.able, expected).answers()
@@ -98,11 +98,11 @@ def confirmed(check: Check, ask: Ask, at_home: Callable[[Ask], Check]) -> Check 
     If the results agree, return `check` with the local results. If `check` is incomplete, return the local results if
     they contain a new failure and `ask.stop_early` is set, else None.
     """
-    failing = tuple(dict.fromkeys(check.cases[name].path for name in check.failing))
+    failing = tuple(dict.fromkeys(file_of(check.cases[name]) for name in check.failing))
     if not failing:
         return check if check.complete else None
     home = at_home(replace(ask, files=failing))
     if not check.complete:
         return home if ask.stop_early and set(home.failing) - ask.known else None
-    there = {id: case for id, case in check.cases.items() if case.path in failing}
+    there = {id: case for id, case in check.cases.items() if file_of(case) in failing}
     return replace(check, cases={**check.cases, **home.cases}) if same(replace(check, cases=there), home) else None

@@ -83,8 +83,8 @@ class Config:
     the network. `fast_proof`: prove only with the tests that can reach the patch. `pass_env`: names or globs of
     variables that the tests get although they look like secrets. `task`: a name (tasks/) or a TOML file, relative to
     the project's root. `models`: names of models from cheap to strong, in place of `model`. `processes`: maximum number
-    of test processes at a time in a proof (None: one per core, at most 8). `samples`: answers per round, 0 for the
-    policy's default. `accept`: which patches are written, see ACCEPTS.
+    of test processes at a time in a proof (None: one, or one per core if pytest-xdist is in the project's `addopts`).
+    `samples`: answers per round, 0 for the policy's default. `accept`: which patches are written, see ACCEPTS.
 
     `cluster`: the address of a cluster whose workers run the tests. `cluster_python`: the interpreter of the workers
     (None: the same path as here). `cluster_install`: a lock file, relative to the project's root, from which the

@@ -49,7 +49,7 @@ class Pytest:
         self._slowest = 0.0
         self._doubted: tuple[str, ...] = ()
         self.runner = run_tests
-        """The function that runs the tests; a cluster replaces it by a function that gives the same results."""
+        """The function that runs the tests: in one process, in several, or on a cluster."""
         self._canary = ""
         """Why no canary tests run with the project's tests; "" if they do."""
         self.spent = 0.0

@@ -41,6 +41,11 @@ class PytestSettings:
         """Return the patterns of text files whose examples run as tests."""
         return tuple(re.findall(r"--doctest-glob[= ](\S+)", " ".join(self.addopts))) or ("test*.txt",)
 
+    @property
+    def is_parallel(self) -> bool:
+        """Return whether the project's own settings run its tests in several processes, with pytest-xdist."""
+        return bool(re.search(r"(?<!\S)(?:-n|--numprocesses)[ =]?(?!0(?!\S))\S", " ".join(self.addopts)))
+
 
 USUAL = PytestSettings()
 

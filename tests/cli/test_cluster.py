@@ -19,7 +19,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from coderefine.cluster.environments import Environment
-from coderefine.cluster.shards import SuiteRecord, merged
+from coderefine.cluster.shards import SuiteRecord, divide, merged
 from coderefine.cluster.trees import TreeStore
 from coderefine.core import Check
 from coderefine.git import Repository
@@ -318,8 +318,8 @@ def test_a_difference_names_each_package() -> None:
 
 
 def test_a_suite_is_divided_only_where_each_shard_is_worth_its_start() -> None:
-    assert SuiteRecord({"a.py": 0.1, "b.py": 0.2}).shards(2) == []
-    assert SuiteRecord({"a.py": 3.0, "b.py": 1.0, "c.py": 2.0}).shards(2) == [("a.py",), ("c.py", "b.py")]
+    assert divide({"a.py": 0.1, "b.py": 0.2}, 2) == []
+    assert divide({"a.py": 3.0, "b.py": 1.0, "c.py": 2.0}, 2) == [("a.py",), ("b.py", "c.py")]
 
 
 def test_an_impossible_cluster_address_is_refused(tmp_path: Path) -> None:

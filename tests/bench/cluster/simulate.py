@@ -26,7 +26,7 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 
 from coderefine.cluster.client import connect
-from coderefine.cluster.shards import SuiteRecord
+from coderefine.cluster.shards import SuiteRecord, divide
 from coderefine.cluster.workers import pause
 from tests.bench.cluster.tree import make_tree, sent
 from tests.support.command import end, start
@@ -152,7 +152,7 @@ def one_run(costs: Costs, seconds: Sequence[float], workers: int, tree: float = 
 
     `tree`: megabytes that each worker lacks of the tree, on a machine of its own; the client sends them one by one.
     """
-    shards = SuiteRecord({str(index): one for index, one in enumerate(seconds)}, independent=True).shards(workers)
+    shards = divide({str(index): one for index, one in enumerate(seconds)}, workers)
     share = 1.0 - min(
         0.95, costs.heartbeats(workers) + workers * costs.look / pause(workers)
     )  # what is left of the scheduler
