@@ -292,4 +292,5 @@ def test_a_right_patch_is_not_refused_for_a_random_test_before_its_proof(tmp_pat
     outcome = run(top, Script([{"shop.py": breaking}, {"shop.py": RIGHT}]), lasting=6.0).outcome
     assert "breaks" in outcome.attempts[1].verdict.reason
     assert outcome.best.number == 2, outcome.attempts[2].verdict.reason
-    assert outcome.evidence.flaky == ("test_luck.py::test_luck",)
+    # None if it also failed alone on the unchanged tree: then only the run of all tests judges it.
+    assert outcome.evidence.flaky in ((), ("test_luck.py::test_luck",))

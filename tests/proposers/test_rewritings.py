@@ -796,17 +796,6 @@ CASES: Table = {
         ("def f(a, bool):\n    if a:\n        return True\n    return False\n", None),
         ("def f(a):\n    if a:\n        return True  # why\n    return False\n", None),
     ],
-    "SIM105": [
-        (
-            "import contextlib\n\ntry:\n    f()\nexcept (KeyError, OSError):\n    pass\n",
-            "import contextlib\n\nwith contextlib.suppress(KeyError, OSError):\n    f()\n",
-        ),
-        ("try:\n    f()\nexcept AnError:\n    pass\n", None),
-        ("try:\n    f()\nexcept:\n    pass\n", None),
-        ("try:\n    f()\nexcept KeyError:\n    # why\n    pass\n", None),
-        ("async def g():\n    try:\n        await f()\n    except Exception:\n        pass\n", None),
-        ("KeyError = 1\ntry:\n    f()\nexcept KeyError:\n    pass\n", None),
-    ],
     "SIM117": [
         (
             "with a() as b:\n    with c(b), d as e:\n        f()\n    # end\n",

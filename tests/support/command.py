@@ -121,8 +121,11 @@ _servers: list[Preloaded] = []
 def _server(env: Mapping[str, str]) -> Preloaded | None:
     """The one process of this test run that forks; None where `env` needs a start of its own.
 
-    It is the first that is asked for in a sealed environment (tests/conftest.py), which is that of nearly all.
+    It is the first that is asked for in a sealed environment (tests/conftest.py), which is that of nearly all. If
+    something outside the tests has killed it, another one is started: all later tests would fail otherwise.
     """
+    if _servers and _servers[0].ended:
+        _servers.clear()
     if not _servers and hasattr(socket, "send_fds") and "PYTEST_DISABLE_PLUGIN_AUTOLOAD" in env:
         _servers.append(Preloaded(env))
         atexit.register(_servers[0].close)

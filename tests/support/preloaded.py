@@ -45,6 +45,11 @@ class Preloaded:
         """Whether a process with `env` may be forked."""
         return _at_start(env) == self._env
 
+    @property
+    def ended(self) -> bool:
+        """Whether the process has ended, which it does not by itself."""
+        return self._process.poll() is not None
+
     def close(self) -> None:
         self._socket.close()
         self._process.wait()

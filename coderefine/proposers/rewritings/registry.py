@@ -53,7 +53,6 @@ RULES: Mapping[str, Rewriting] = {
     "RUF012": classes.annotate_class_variable,
     "SIM102": statements.merge_nested_if,
     "SIM103": unsafe_fixes.return_truth,
-    "SIM105": unsafe_fixes.suppress,
     "SIM117": statements.merge_with,
     "SIM210": unsafe_fixes.test_truth,
     "TD004": statements.add_colon,

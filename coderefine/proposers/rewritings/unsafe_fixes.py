@@ -6,7 +6,6 @@ import ast
 from dataclasses import replace
 
 from coderefine.lint import Diagnostic, apply
-from coderefine.proposers.refactorings.declared import BUILTINS
 from coderefine.proposers.refactorings.flow import TRUTHS, is_truth
 from coderefine.proposers.rewritings.code import Code, Edits, expect, names, operand, plain, sure, uses
 from coderefine.runner.percent_format import Formatting
@@ -109,20 +108,6 @@ def merge_affixes(code: Code, at: Diagnostic) -> Edits:
         owner = expect(call.func, ast.Attribute).value
         sure("str" in (annotation(code, owner), formatting.type_of(owner)))
         sure(all(isinstance(ast.literal_eval(one), str) for one in call.args if expect(one, ast.Constant)))
-    return _fixed(at)
-
-
-def suppress(code: Code, at: Diagnostic) -> Edits:
-    """SIM105: `try: a()` and `except KeyError: pass` → `with suppress(KeyError): a()`.
-
-    The classes must be built in, because `suppress` evaluates their names earlier. It also looks for them in groups of
-    exceptions, which asynchronous code raises.
-    """
-    found = code.find(at, ast.Try)
-    kind = found.handlers[0].type
-    classes = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-    sure(BUILTINS.difference(code.bound).issuperset(expect(one, ast.Name).id for one in classes))
-    sure(not any(isinstance(one, ast.Await | ast.AsyncFor | ast.AsyncWith) for one in ast.walk(found)))
     return _fixed(at)
 
 
