@@ -86,16 +86,14 @@ class Processes:
     def _shards(self, view: View, protection: Protection, ask: Ask) -> list[tuple[str, ...]]:
         """Return the shards for a proof; at most one if it must run in one process, or if shards save little time.
 
-        Two processes must share neither files nor a network: they run in overlays, without access to anything outside.
         The tests must be those of the unchanged tree.
         """
         before, base = self.before, self.base
-        needs = ask.freedom.needs if ask.freedom else None
-        if before is None or base is None or not before.complete or (needs and (needs.write or needs.sockets)):
+        if before is None or base is None or not before.complete or not _is_separate(view, ask):
             return []
         changed = view.patch.files.keys() - base.files.keys()
         known = all("::" in name for name in before.failing) and not any(map(protection.is_test, changed))
-        return _shards(before, self.most) if known and view.isolation == "overlay, network off" else []
+        return _shards(before, self.most) if known else []
 
     def _divided(
         self,
@@ -139,6 +137,12 @@ class Processes:
 
         cases = check.cases
         return check.complete and cases.keys() == before.keys() and all(fits(before[id], cases[id]) for id in cases)
+
+
+def _is_separate(view: View, ask: Ask) -> bool:
+    """Return whether two processes share neither files nor a network: in overlays, without access to other files."""
+    needs = ask.freedom.needs if ask.freedom else None
+    return view.isolation == "overlay, network off" and not (needs and (needs.write or needs.sockets))
 
 
 def _shards(before: Check, most: int) -> list[tuple[str, ...]]:

@@ -25,7 +25,8 @@ ASLEEP = TESTS + "\n\ndef test_sleeps():\n    import os, time\n\n    time.sleep(
 def wait(done: Callable[[], object], process: subprocess.Popen[str], seconds: float = 60.0) -> None:
     until = time.monotonic() + seconds
     while not done():
-        assert process.poll() is None, process.communicate()
+        if process.poll() is not None:
+            pytest.fail("".join(process.communicate()))
         assert time.monotonic() < until, "never happened"
         time.sleep(0.02)
 

@@ -62,6 +62,14 @@ def test_one_review_one_summary_one_check_run_then_silence(fake: Fake) -> None:
     assert fake.writes == before
 
 
+def test_the_same_patch_is_not_posted_again_for_another_measured_strength(fake: Fake) -> None:
+    """On a busy machine fewer mutants are tried: `strength 3/3`, then `7/7`."""
+    publish(fake, bundle(fake, FIVE))
+    before = list(fake.writes)
+    assert publish(fake, replace(bundle(fake, FIVE), evidence="strength 7/7")).endswith("nothing to change")
+    assert fake.writes == before
+
+
 @pytest.mark.parametrize(
     "lost",
     [suggestion(20, "line 20"), suggestion(8, "line 8", last=38), suggestion(5, "other"), replace(FIVE, path="b.py")],

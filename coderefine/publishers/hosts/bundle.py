@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -155,7 +155,8 @@ class Bundle:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(repr(self).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        """Return a digest without the evidence, whose measured values may differ in another run of the same patch."""
+        return hashlib.sha256(repr(replace(self, evidence="")).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def dump(bundle: Bundle) -> str:

@@ -15,6 +15,7 @@ from coderefine.publishers.hosts.bundle import CONTROL, Bundle, Suggestion
 MARK = re.compile(r"<!-- coderefine:([0-9a-f]{32}) -->")
 SUMMARY = "<!-- coderefine:summary -->"
 ABOUT = re.compile(r"<!-- coderefine:about (\S+) ([0-9a-f]{16}) -->")
+EVIDENCE = re.compile(r"^- evidence: .*$", re.MULTILINE)
 LONGEST = 65_000
 """Maximum length of a body; GitHub refuses more than 65,536 characters."""
 SHOWN = 50_000
@@ -57,6 +58,11 @@ def summary(bundle: Bundle, checkout: str, *, inline: int = 0, fetch: str = "", 
     source, digest = _source(bundle, distrust=distrust)
     last = f"<!-- coderefine:about {source} {digest} -->\n{SUMMARY}"
     return f"{text[: LONGEST - len(last) - 2]}\n\n{last}"
+
+
+def is_alike(body: str, other: str) -> bool:
+    """Return whether two summaries are equal but for the evidence, whose measured values may differ in another run."""
+    return EVIDENCE.sub("", body) == EVIDENCE.sub("", other)
 
 
 def settled(body: str, bundle: Bundle, *, distrust: bool = False) -> bool:

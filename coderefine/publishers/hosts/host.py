@@ -15,7 +15,7 @@ from unidiff.patch import Hunk, PatchSet
 
 from coderefine.errors import PublishError
 from coderefine.publishers.hosts.bundle import Bundle, Judgement, Suggestion
-from coderefine.publishers.hosts.comments import settled, summary
+from coderefine.publishers.hosts.comments import is_alike, settled, summary
 
 MOST = 30
 """Maximum number of inline suggestions on one pull request."""
@@ -158,12 +158,12 @@ class Host(ABC):
         wanted = self.fitting(offered) if offered else ()
         todo = plan(wanted, posted)
         inline = min(MOST, len(_places(wanted)))
-        if todo or self._summary(bundle, inline) != old:
+        if todo or not is_alike(self._summary(bundle, inline), old):
             self.check_head()
         self._tidy(todo)
         refused = self.suggest(todo.post) if todo.post else 0
         new = self._summary(bundle, inline - refused)
-        if new != old:
+        if not is_alike(new, old):
             verb = "removed" if not new else "updated" if old else "posted"
             self.attempt(lambda: self.write_summary(new), "summary", f"summary {verb}", deleting=not new)
         self.finish(bundle)
