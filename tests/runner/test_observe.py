@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -184,6 +185,38 @@ def test_candidates_of_functions_that_ran_at_import_do_not_take_all_the_time() -
     trial = Trial(cast("Pool", pool), [FAILS], Clock(60.0), lambda *_: None, lambda _: frozenset({FAILS}))
     trial.run(iter([*slow, *quick]))
     assert "".join(pool.judged) == "gfffggg"
+
+
+class HangingPool(ScriptedPool):
+    """The first candidate passes; all others hang, and their verdicts come at the end of the plan, as in the pool."""
+
+    def observe_rest(self, _failing: object, _seconds: float) -> dict[str, float]:
+        return {}
+
+    def judge(self, candidates: Iterable[Candidate], _: Plan) -> Iterator[Judged]:
+        hung = []
+        for candidate in candidates:
+            self.judged.append(str(candidate.number))
+            if candidate.number == 1:
+                yield Judged(candidate, {FAILS: Status.PASSED}, "hot", plausible=True)
+            else:
+                time.sleep(0.02)
+                hung.append(Judged(candidate, {}, "hot", plausible=False, hung=True))
+        yield from hung
+
+
+def test_candidates_that_hang_count_as_judged_after_the_first_repair() -> None:
+    """A loop that never ended was repaired after 36 s, 17 of which passed because no hanging candidate was counted."""
+    module = Module.of("m.py", FILES["m.py"].encode())
+    assert module is not None
+    site = Site(FunctionContext(module, None, ProjectContext({"m.py": module})), module.by_line[3])
+    texts = (FILES["m.py"].replace("return 1", f"return {n}") for n in itertools.count(3))
+    proposals = (Proposed(Scored(0.0, Edit(()), TABLE[0], site), text) for text in texts)
+    pool = HangingPool()
+    trial = Trial(cast("Pool", pool), [FAILS], Clock(60.0), lambda *_: None, lambda _: frozenset({FAILS}))
+    trial.run(proposals)
+    assert len(trial.repairs) == 1
+    assert len(pool.judged) in range(40, 120), "2 s, not LONGEST_GRACE"
 
 
 def test_a_file_named_pytest_ini_at_the_top_does_not_keep_the_pool_from_starting(tmp_path: Path) -> None:

@@ -119,7 +119,8 @@ First = Callable[[Proposed], tuple[str, ...]]
 class Trial:
     """Judges the proposals for one tree.
 
-    `tried`: number of candidates given to the pool; `judged`: number of candidates with a verdict.
+    `tried`: number of proposals that became candidates; `begun`: number of candidates given to the pool. Verdicts are
+    not counted: the pool withholds those on candidates that hang until its plan ends.
     """
 
     def __init__(
@@ -188,7 +189,7 @@ class Trial:
         self.repairs: list[Repair] = []
         self.first_judged: float | None = None
         """Seconds on the clock when the first candidate was judged."""
-        self.tried = self.judged = self._before = 0
+        self.tried = self.begun = self._before = 0
         self.frontier = math.inf
         """The lowest score of a proposal so far; later proposals may have higher scores (see `prefer`)."""
         self._shown = 0.0
@@ -201,7 +202,7 @@ class Trial:
         """
         since, known = self.clock.spent - self._since, len(self.repairs)
         self._more, self._longest = since + seconds, since + LONGEST_GRACE
-        self._least = self.judged - self._before + MORE_JUDGED
+        self._least = self.begun - self._before + MORE_JUDGED
         self.run(proposals)
         return len(self.repairs) > known
 
@@ -277,7 +278,7 @@ class Trial:
             return since > LEAST_GRACE
         left = {without_parameters(name) for name in self._failing if name not in self._explained}
         faults = min(MOST_FAULTS, len(left))
-        if self.judged - self._before < (faults * UNEXPLAINED or 1) * self._least:
+        if self.begun - self._before < (faults * UNEXPLAINED or 1) * self._least:
             return since > max(self._more, (faults * LONGER or 1) * self._longest)
         return since > max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * self._since)))
 
@@ -301,6 +302,7 @@ class Trial:
         if slow and self.clock.spent - self._given_at < PASSED_OVER:
             self._deferred.append(candidate)
             return None
+        self.begun += 1
         self._given_at = self.clock.spent
         return candidate
 
@@ -314,7 +316,9 @@ class Trial:
         `only`: whether there are no new candidates.
         """
         if self._deferred and (only or self._is_time_for_slow(EXACT)):
-            return self._deferred.popleft()
+            candidate = self._deferred.popleft()
+            self.begun += candidate.rough  # the others were judged before
+            return candidate
         return None
 
     def _note(self, judged: Judged) -> None:
@@ -333,13 +337,12 @@ class Trial:
             self._report(self.tried, sum(repair.whole for repair in self.repairs))
 
     def _time(self, judged: Judged) -> None:
-        """Count the candidate, unless it was judged before, and add its seconds to one of two sums.
+        """Add the candidate's seconds to one of two sums.
 
         `_hot` is for candidates that the hot server judged, `_slow` for candidates that needed, for example, a fresh
         import. If a candidate needed a fresh import because its function ran at import, record the function.
         """
         self.first_judged = self.clock.spent if self.first_judged is None else self.first_judged
-        self.judged += judged.candidate.rough
         given = self._given.get(judged.candidate.number)
         if given and judged.slow.endswith(IMPORTED):
             self._imported.add(given[0].scored.site.local.function)
@@ -459,7 +462,7 @@ class Trial:
         """
         if not self.repairs or not repair.fixed <= self._explained:
             self._explained |= repair.fixed
-            self._before, self._since = self.judged, self.clock.spent
+            self._before, self._since = self.begun, self.clock.spent
         if repair.whole and not any(other.whole for other in self.repairs):
             self._prefer(repair.proposed.scored.site)
         self.repairs.append(repair)
