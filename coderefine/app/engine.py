@@ -113,7 +113,7 @@ def _processes(project: Project, views: Views | None) -> Callable[..., Check] | 
         return None
     from coderefine.cluster.processes import Processes
 
-    return Processes(views, most).run_tests
+    return Processes(views, most, project.protection).run_tests
 
 
 def _task_critics(project: Project) -> tuple[Critic, ...]:

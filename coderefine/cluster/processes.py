@@ -30,13 +30,14 @@ from coderefine.runner.cold import RunOptions, run_tests
 class Processes:
     """Processes for the tests of one run of coderefine; the method `run_tests` replaces `runner.cold.run_tests`.
 
-    `views`: makes the private view of each process. `most`: maximum number of processes at a time. `base`: the patch of
-    the unchanged tree, the first tree on which all tests run. `before`: the result of all tests there. `alone`: the
-    tests that failed there without the others.
+    `views`: makes the private view of each process. `most`: maximum number of processes at a time. `protection`: tells
+    which files are tests. `base`: the patch of the unchanged tree, the first tree on which all tests run. `before`: the
+    result of all tests there. `alone`: the tests that failed there without the others.
     """
 
     views: Views
     most: int
+    protection: Protection
     base: Patch | None = None
     before: Check | None = None
     alone: set[str] = field(default_factory=set)
@@ -57,7 +58,7 @@ class Processes:
             return run_tests(view, place, interpreter, config, ask, listen, options)
 
         whole = ask.tests is None and ask.files is None
-        shards = self._shards(view, Protection.of(place, config), ask) if ask.proof and whole else []
+        shards = self._shards(view, ask) if ask.proof and whole else []
         if len(shards) < 2:
             check = run(view, config, ask, listen)
             self._learn(view, check, whole=whole)
@@ -83,7 +84,7 @@ class Processes:
         else:
             self.alone.update(check.failing)
 
-    def _shards(self, view: View, protection: Protection, ask: Ask) -> list[tuple[str, ...]]:
+    def _shards(self, view: View, ask: Ask) -> list[tuple[str, ...]]:
         """Return the shards for a proof; at most one if it must run in one process, or if shards save little time.
 
         The tests must be those of the unchanged tree.
@@ -92,7 +93,7 @@ class Processes:
         if before is None or base is None or not before.complete or not _is_separate(view, ask):
             return []
         changed = view.patch.files.keys() - base.files.keys()
-        known = all("::" in name for name in before.failing) and not any(map(protection.is_test, changed))
+        known = all("::" in name for name in before.failing) and not any(map(self.protection.is_test, changed))
         return _shards(before, self.most) if known else []
 
     def _divided(

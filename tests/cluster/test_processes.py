@@ -18,7 +18,7 @@ from coderefine.cluster.shards import merged
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Event, Patch, View, Views
 from coderefine.critics.pytest import Pytest
-from coderefine.project import Interpreter, Place, locate
+from coderefine.project import Interpreter, Place, Protection, locate
 from coderefine.project.pytest_settings import read_settings
 from coderefine.workspace import describe, open_views
 from tests.support.repo import make_repo, write
@@ -91,7 +91,7 @@ def suite(folder: Path, kind: str = "auto", root: str = ".", settings: str = "",
         pytest.skip("no namespaces here")
     with open_views(place, kind=kind) as opened:
         views = CountedViews(opened)
-        found = Suite(place, views, Processes(views, 2))
+        found = Suite(place, views, Processes(views, 2, Protection.of(place, Config())))
         failing = found.run(Ask(rich=False), {}).failing
         found.run(Ask(rich=False, tests=failing), {})
         yield found

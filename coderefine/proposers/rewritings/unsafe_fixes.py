@@ -107,7 +107,7 @@ def merge_affixes(code: Code, at: Diagnostic) -> Edits:
     for call in calls:
         owner = expect(call.func, ast.Attribute).value
         sure("str" in (annotation(code, owner), formatting.type_of(owner)))
-        sure(all(isinstance(ast.literal_eval(one), str) for one in call.args if expect(one, ast.Constant)))
+        sure(all(isinstance(expect(one, ast.Constant).value, str) for one in call.args))
     return _fixed(at)
 
 

@@ -71,7 +71,7 @@ ARITH_FOR: dict[str, dict[str, float]] = {
 
 DOES_NOTHING = {ARITH[kind]: operand for kind, operand in NEUTRAL.items()}
 """For each operator, the right operand with which it has no effect."""
-OPPOSITES = ("is is not", "is not is", "in not in", "not in in")
+OPPOSITES = ("== !=", "!= ==", "is is not", "is not is", "in not in", "not in in")
 EQUALITIES = ("in ==", "not in !=")
 """OPPOSITES, EQUALITIES: replacements of operators, written as the old and the new one."""
 
@@ -85,7 +85,7 @@ def comparisons(site: Site) -> Iterator[Edit]:
             denied = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)  # `not (a != b)` is unusual
             for operator, right in zip(node.ops, node.comparators, strict=True):
                 old = COMPARE[type(operator)]
-                # `not (a is not b)` is the bytecode of `a is b`, which is plainer.
+                # `not (a is not b)` is the bytecode of `a is b`, and `negation` proposes the latter, which is plainer.
                 vain = (*(OPPOSITES if denied else ()), *_unequal(site, operator, left, right))
                 for new, weight in COMPARE_FOR[old].items():
                     if f"{old} {new}" not in vain:
