@@ -433,6 +433,40 @@ def test_nothing_is_known_of_other_types() -> None:
     assert variants(None, random.Random(1)) == []
 
 
+def test_values_that_contain_themselves_have_variants() -> None:
+    """arrow: a cycle of two objects ended the whole comparison, and repairs that behave alike counted as different."""
+
+    class Node:
+        def __init__(self) -> None:
+            self.known: dict[str, object] = {"self": self, "size": 1}
+
+    cycle: dict[str, object] = {"size": 1}
+    cycle["self"] = [cycle]
+    assert {} in variants(cycle, random.Random(1))
+    assert all(isinstance(one, Node) for one in variants(Node(), random.Random(1)))
+    assert variants(Node(), random.Random(1))
+
+
+class Unequal:
+    """Raises when it is compared or copied by a label, as arrays and proxies do."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("the truth value is ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __deepcopy__(self, _: object) -> Unequal:
+        raise TypeError("no copy")
+
+
+def test_a_call_whose_arguments_raise_costs_only_itself() -> None:
+    function = cast("FunctionType", lambda one: one)
+    odd, plain = Call(function, [[Unequal()]], {}, recorded=True), Call(function, [1], {}, recorded=True)
+    labels = [call.args for _, call in near([odd, plain])]
+    assert labels[0] == [1]
+    assert [2] in labels
+
+
 def test_a_container_that_keeps_its_items_in_an_attribute_is_not_copied_forever() -> None:
     """boltons: a copy of its list of lists appended to the lists of the original, and nothing was compared."""
 

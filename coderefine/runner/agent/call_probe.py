@@ -236,13 +236,20 @@ def near(calls: list[Call], most: int = NEAR, seconds: float = math.inf) -> list
     recorded, heavy = (labelled(calls, seconds / 3, heavy=heavy) for heavy in (False, True))
     known = {name for name, _ in (*recorded, *heavy)}
     rows = [_around(call, random.Random(at)) for at, (_, call) in _within(enumerate(recorded), seconds / 3)]
-    others = ((label(call), call) for call in _within(in_turn(rows), seconds / 3))
+    others = _with_labels(_within(in_turn(rows), seconds / 3))
     return [*recorded, *itertools.islice((one for one in others if one[0] not in known), most), *heavy]
 
 
 def labelled(calls: list[Call], seconds: float, *, heavy: bool = False) -> list[tuple[str, Call]]:
     """Return the heavy calls, or the others, with their labels; those for which `seconds` of CPU time suffice."""
-    return [(label(call), call) for call in _within((one for one in calls if one.heavy == heavy), seconds)]
+    return list(_with_labels(_within((one for one in calls if one.heavy == heavy), seconds)))
+
+
+def _with_labels(calls: Iterable[Call]) -> Iterator[tuple[str, Call]]:
+    """Yield the calls with their labels; those whose arguments raise an exception when they are copied are left out."""
+    for call in calls:
+        with contextlib.suppress(Exception):
+            yield label(call), call
 
 
 def _within(values: Iterable[T], seconds: float) -> Iterator[T]:
@@ -252,8 +259,11 @@ def _within(values: Iterable[T], seconds: float) -> Iterator[T]:
 
 
 def _around(call: Call, dice: random.Random) -> list[Call]:
-    found = list(limits(call))
-    return replaced(call, lambda value: [*at_limits(value, found), *variants(value, dice)])
+    """Return the variants of `call`; [] if a method of the arguments raised, such as `__eq__` of the project."""
+    with contextlib.suppress(Exception):
+        found = list(limits(call))
+        return replaced(call, lambda value: [*at_limits(value, found), *variants(value, dice)])
+    return []
 
 
 def replaced(call: Call, others: Callable[[Any], list[Any]]) -> list[Call]:

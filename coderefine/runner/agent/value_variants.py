@@ -12,6 +12,8 @@ from typing import Any
 
 MOST = 7
 """Maximum number of variants of one value."""
+DEEPEST = 4
+"""Maximum depth of the values inside a value that are varied: an object may contain itself."""
 MOST_LIMITS, MOST_BETWEEN, LONGEST = 4, 2, 40
 """Maximum number of values at limits, of numbers below them, and of items of a sequence that is as long as a limit."""
 NUMBERS, ROWS = (int, float), (str, list, tuple)
@@ -20,16 +22,19 @@ DAY = datetime.timedelta(days=1)
 PLAIN = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.MethodType)
 
 
-def variants(value: Any, dice: random.Random) -> list[Any]:
+def variants(value: Any, dice: random.Random, depth: int = DEEPEST) -> list[Any]:
     """Return at most MOST values of the same type that are similar to `value`.
 
-    For a type that is not in MAKERS, see `objects`.
+    For a type that is not in MAKERS, see `objects`. `depth`: how deep the values inside `value` are varied; if it is 0,
+    return [].
     """
     make = MAKERS.get(type(value))
+    if depth == 0:
+        return []
     if make is None:
-        return objects(value, dice)
+        return objects(value, dice, depth)
     try:
-        kept = [one for one in make(value, dice) if type(one) is type(value) and one != value]
+        kept = [one for one in make(value, dice, depth) if type(one) is type(value) and one != value]
     except ArithmeticError:  # a date or a Decimal at the end of its range
         return []
     return kept if len(kept) <= MOST else dice.sample(kept, MOST)
@@ -65,7 +70,7 @@ def _at(value: Any, limit: Any) -> Any:
     return None
 
 
-def objects(value: Any, dice: random.Random) -> list[Any]:
+def objects(value: Any, dice: random.Random, depth: int = DEEPEST) -> list[Any]:
     """Return at most MOST copies of an object, each with another value of one attribute; none if it has no attributes.
 
     An object that is also a container is not copied: `copy.copy` adds the items to the copy by methods of the class. As
@@ -75,7 +80,7 @@ def objects(value: Any, dice: random.Random) -> list[Any]:
         return []
     found = []
     for name, inner in list(value.__dict__.items()):
-        for one in variants(inner, dice)[:3] if type(inner) in MAKERS else ():
+        for one in variants(inner, dice, depth - 1)[:3] if type(inner) in MAKERS else ():
             try:
                 twin = copy.copy(value)
             except Exception:  # a __copy__ of the project may raise anything
@@ -85,41 +90,41 @@ def objects(value: Any, dice: random.Random) -> list[Any]:
     return found if len(found) <= MOST else dice.sample(found, MOST)
 
 
-def _of_text(value: Any, dice: random.Random) -> list[Any]:
+def _of_text(value: Any, dice: random.Random, _: int) -> list[Any]:
     cut = dice.randrange(len(value) + 1)
     return [value[:0], value[:-1], value[1:], value + value, value[::-1], value.upper(), value[:cut] + value[cut + 1 :]]
 
 
-def _of_row(value: Any, dice: random.Random) -> list[Any]:
+def _of_row(value: Any, dice: random.Random, depth: int) -> list[Any]:
     found = [value[:0], value[:1], value[:-1], value[1:], value[::-1], value + value[:1]]
     for _ in range(2):
         if value:
             at = dice.randrange(len(value))
-            found += [value[:at] + type(value)([one]) + value[at + 1 :] for one in variants(value[at], dice)[:1]]
+            found += [value[:at] + type(value)([one]) + value[at + 1 :] for one in variants(value[at], dice, depth - 1)[:1]]
     return found
 
 
-def _of_dict(value: dict[Any, Any], dice: random.Random) -> list[Any]:
+def _of_dict(value: dict[Any, Any], dice: random.Random, depth: int) -> list[Any]:
     found: list[Any] = [{}]
     for key in list(value)[:3]:
         found.append({other: item for other, item in value.items() if other != key})
-        found += [{**value, key: one} for one in variants(value[key], dice)[:1]]
+        found += [{**value, key: one} for one in variants(value[key], dice, depth - 1)[:1]]
     return found
 
 
-def _of_set(value: Any, _: random.Random) -> list[Any]:
+def _of_set(value: Any, *_: object) -> list[Any]:
     return [type(value)(), *(value - {one} for one in sorted(value, key=repr)[:2])]
 
 
-def _of_date(value: Any, dice: random.Random) -> list[Any]:
+def _of_date(value: Any, dice: random.Random, _: int) -> list[Any]:
     steps = (1, -1, 7, dice.randrange(20, 400))
     return [value + datetime.timedelta(days=step) for step in steps]
 
 
-MAKERS: dict[type, Callable[[Any, random.Random], list[Any]]] = {
-    bool: lambda value, _: [not value],
-    int: lambda value, dice: [value + 1, value - 1, 0, 1, -value, value * 2, dice.randrange(2, 50)],
-    float: lambda value, dice: [value + 1, value - 0.5, 0.0, -value, value * 2, round(dice.uniform(0, 20), 2)],
+MAKERS: dict[type, Callable[[Any, random.Random, int], list[Any]]] = {
+    bool: lambda value, *_: [not value],
+    int: lambda value, dice, _: [value + 1, value - 1, 0, 1, -value, value * 2, dice.randrange(2, 50)],
+    float: lambda value, dice, _: [value + 1, value - 0.5, 0.0, -value, value * 2, round(dice.uniform(0, 20), 2)],
     str: _of_text,
     bytes: _of_text,
     list: _of_row,
@@ -127,8 +132,8 @@ MAKERS: dict[type, Callable[[Any, random.Random], list[Any]]] = {
     dict: _of_dict,
     set: _of_set,
     frozenset: _of_set,
-    decimal.Decimal: lambda value, _: [value + 1, value - 1, value * 0, -value, value * 2],
+    decimal.Decimal: lambda value, *_: [value + 1, value - 1, value * 0, -value, value * 2],
     datetime.date: _of_date,
     datetime.datetime: _of_date,
-    datetime.timedelta: lambda value, _: [value + DAY, value - DAY, value * 0, -value, value * 2],
+    datetime.timedelta: lambda value, *_: [value + DAY, value - DAY, value * 0, -value, value * 2],
 }
