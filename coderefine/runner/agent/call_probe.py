@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import copy
 import hashlib
 import inspect
 import io
@@ -24,6 +23,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from .copies import copied, copied_or_shared
 from .short_repr import Describer
 from .value_variants import at_limits, variants
 
@@ -68,6 +68,8 @@ ENDLESS = (TIMEOUT, "does not end")
 """Code and text of a call that did not end."""
 DEPTH, WIDTH, MOST_SHOWN = 9, 60, 2000
 """Maximum depth, maximum items of one container, and maximum items in all, up to which a value is compared."""
+LESS_DEEP = (5, 3, 2)
+"""Depths up to which a value with more than MOST_SHOWN items is compared, too: some part may take all these items."""
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 MORE, PART = "...", re.compile(r"'\.\.\.'|<locals>|<lambda>")
 """MORE stands for a part that is not shown; PART matches text in which a part is not shown."""
@@ -115,13 +117,16 @@ class CallRecorder:
         edited: frozenset[int] = frozenset(),
         most: int = CALLS,
         seconds: float = math.inf,
+        sharing: bool = False,
     ) -> None:
         """Create a recorder. `find`: returns the function that has a code object; None if it is unknown.
 
         `from_test`: returns whether a file is a test file. `failing`: returns whether a failing test is running.
         `edited`: ids of the code objects of edited functions, since hashing a code object takes longer than most calls.
         `most`: maximum number of recorded calls of edited functions. `seconds`: CPU time for copying arguments.
+        `sharing`: whether calls are recorded although an argument cannot be copied; the program may change it later.
         """
+        self._copied = copied_or_shared if sharing else copied
         self._find = find
         self._from_test = from_test
         self._failing = failing
@@ -197,7 +202,7 @@ class CallRecorder:
         self._counts[code, failing] = self._counts.get((code, failing), 0) + 1
         began = time.thread_time()
         try:
-            args, kwargs = copy.deepcopy(bound(code, frame.f_locals))
+            args, kwargs = self._copied(bound(code, frame.f_locals))
         except Exception:  # a __deepcopy__ of the project may raise anything; such a call cannot be repeated
             return
         finally:
@@ -305,7 +310,7 @@ def label(call: Call) -> str:
 
     Arguments equal to their defaults are left out, so that an added parameter with a default changes no label.
     """
-    arguments = _code(given(call.function, *copy.deepcopy((call.args, call.kwargs))))
+    arguments = _code(given(call.function, *copied_or_shared((call.args, call.kwargs))))
     return f"{call.function.__module__}.{call.function.__qualname__} {arguments}"
 
 
@@ -466,7 +471,7 @@ def _answer(call: Call, describe: Describer | None, output: io.StringIO, patienc
     if not patience:
         return ENDLESS
     try:
-        args, kwargs = copy.deepcopy((call.args, call.kwargs))
+        args, kwargs = copied_or_shared((call.args, call.kwargs))
         output.seek(0)
         output.truncate()
         _limit(patience, WAITING)
@@ -658,7 +663,13 @@ def distinguishing(codes: dict[str, list[str]]) -> list[int]:
 
 
 def _code(value: Any) -> str:
-    return _digest(repr(_show(value, DEPTH, iter(range(MOST_SHOWN)))))
+    shown = []
+    for depth in (DEPTH, *LESS_DEEP):
+        left = iter(range(MOST_SHOWN))
+        shown.append(_show(value, depth, left))
+        if next(left, None) is not None:
+            break
+    return _digest(repr(shown))
 
 
 def seen(value: Any, part: str = "") -> str:
@@ -683,6 +694,8 @@ def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) 
         return MORE
     if value is None or isinstance(value, (str, bytes, int, float, complex, type)):
         return _plain(value)
+    if isinstance(value, types.ModuleType):
+        return ("module", value.__name__, MORE)
 
     def inner(item: Any) -> Any:
         return _show(item, depth - 1, left, consume=consume)

@@ -349,6 +349,7 @@ class HotServer:
             edited=frozenset((*edited, *known)),
             most=message.get("most", call_probe.CALLS),
             seconds=seconds,
+            sharing="watched" not in message,
         )
 
         def wanted(test: int) -> bool:

@@ -24,6 +24,7 @@ from functools import partial
 from typing import Any, cast
 
 from .call_probe import Call, answers, label, replaced
+from .copies import copied_or_shared
 from .loaded_modules import loaded
 
 VARIANTS = 60
@@ -73,7 +74,7 @@ def compared(recorded: list[Call], files: dict[str, bytes | None], seconds: floa
 
 def _without_arguments(call: Call) -> Call:
     def ask() -> Any:
-        args, kwargs = copy.deepcopy((call.args, call.kwargs))
+        args, kwargs = copied_or_shared((call.args, call.kwargs))
         return call.function(*args, **kwargs)
 
     return Call(cast(types.FunctionType, ask), [], {}, recorded=False)
