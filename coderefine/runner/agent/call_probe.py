@@ -485,8 +485,8 @@ def _answer(call: Call, describe: Describer | None, output: io.StringIO, patienc
         finally:
             _limit(0, 0)
         if describe is not None:
-            shown = describe(value) if items is None else YIELDS + describe(items)
-            text = AND_THEN.join([shown, *_changes(call, args, kwargs, describe), *_printed(lines, describe)])
+            text = describe(value) if items is None else YIELDS + describe(items)
+            text = AND_THEN.join([text, *_changed_parts(call, args, kwargs, describe), *_printed(lines, describe)])
     except StoppedError:
         return ENDLESS
     except BaseException as error:  # SystemExit included: a result like any other
@@ -498,6 +498,18 @@ def _printed(lines: str, describe: Describer) -> Iterator[str]:
     """Yield the text that a call has printed, if any, in the form of `_changes`, under the name PRINTED."""
     if lines:
         yield TO.join((PRINTED, describe(""), describe(lines)))
+
+
+def _changed_parts(call: Call, args: list[Any], kwargs: dict[str, Any], describe: Describer) -> list[str]:
+    """Return the texts of `_changes`; none if this takes more than PATIENCE, because arguments may be large."""
+    try:
+        _limit(PATIENCE, WAITING)
+        try:
+            return list(_changes(call, args, kwargs, describe))
+        finally:
+            _limit(0, 0)
+    except StoppedError:
+        return []
 
 
 def _changes(call: Call, args: list[Any], kwargs: dict[str, Any], describe: Describer) -> Iterator[str]:
