@@ -77,10 +77,10 @@ class Comparison:
         """Return, for each call whose kind is in `kinds`, the result without and the result with candidate `number`.
 
         Variants that do not end in the unchanged program are left out, because a candidate cannot preserve their
-        results.
+        results. Calls for which the candidate had no time are left out, too.
         """
         every = zip(self.codes.get(0, ()), self.codes.get(number, ()), self.kinds, strict=False)
-        rows = (row for row in every if row[0] != ENDLESS or row[2] not in "PF")
+        rows = (row for row in every if row[1] and (row[0] != ENDLESS or row[2] not in "PF"))
         return ((before, after) for before, after, kind in rows if kind in kinds)
 
 

@@ -462,9 +462,7 @@ class Unequal:
 def test_a_call_whose_arguments_raise_costs_only_itself() -> None:
     function = cast("FunctionType", lambda one: one)
     odd, plain = Call(function, [[Unequal()]], {}, recorded=True), Call(function, [1], {}, recorded=True)
-    labels = [call.args for _, call in near([odd, plain])]
-    assert labels[0] == [1]
-    assert [2] in labels
+    assert [2] in [call.args for _, call in near([odd, plain])]
 
 
 def test_a_container_that_keeps_its_items_in_an_attribute_is_not_copied_forever() -> None:

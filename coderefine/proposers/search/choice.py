@@ -118,6 +118,10 @@ def _emptying(repair: Repair) -> bool:
     return repair.ignores or bool(repair.proposed.scored.operator.shortcut)
 
 
+COMPARISONS = re.compile(r"\bis\s+not\b|\bnot\s+in\b")
+"""The operators that contain `not`."""
+
+
 def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     """Return a sort key for repairs that behave alike; the simplest repair has the lowest key.
 
@@ -140,7 +144,8 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     changed = sum(max(len(old), len(new)) for old, new in steps)
     longer = sum(len(new) - len(old) for old, new in steps)
     kind = max([OPERATOR, *(_kind(token) for old, new in steps for token in (*old, *new))])
-    wide = steps != [(["not"], [])] and (len(steps) != 1 or not _moves_limit(*steps[0]))
+    removed = steps == [(["not"], [])] and not COMPARISONS.search(text[parts[0].start : parts[0].end])
+    wide = not removed and (len(steps) != 1 or not _moves_limit(*steps[0]))
     return _emptying(repair), max(1, changed), wide, kind, longer, -worth(repair)
 
 

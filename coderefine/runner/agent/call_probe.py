@@ -421,8 +421,8 @@ def comparable(found: dict[str, Answers], again: str) -> dict[str, Answers]:
 
     The unchanged program has run twice, under the keys "" and `again`; if one of the two is missing, return {}. All
     rows are cut to the `_common_length`, which is at most that of the shorter of these two. If a candidate has fewer
-    results, the missing results count as timeouts. A call whose result differs between the two runs gets an empty code
-    in all rows. The row `again` is left out.
+    results, the missing results count as timeouts if one of its calls did not end; otherwise their codes are empty. A
+    call whose result differs between the two runs gets an empty code in all rows. The row `again` is left out.
     """
     if "" not in found or again not in found:
         return {}
@@ -432,7 +432,7 @@ def comparable(found: dict[str, Answers], again: str) -> dict[str, Answers]:
     for number, row in found.items():
         if number == again:
             continue
-        codes = [*row.codes, *[TIMEOUT] * length][:length]
+        codes = [*row.codes, *[TIMEOUT if TIMEOUT in row.codes else ""] * length][:length]
         steady = [code if first[at] == second[at] else "" for at, code in enumerate(codes)]
         made[number] = Answers(steady, row.texts[:length])
     return made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import threading
@@ -320,7 +321,7 @@ class HotServer:
             "labels": [label for label, _ in labelled],
             "kinds": "".join(kinds),
             "codes": {number: [*row.codes, *examples.get(number, ())] for number, row in answers.items()},
-            "asked": _shown(calls, answers),
+            "asked": self._shown(calls, answers, edits, message["seconds"] / 2),
             "generated": self._generated(message, recorded),
         }
         return json.dumps(results).encode("ascii")
@@ -473,6 +474,31 @@ class HotServer:
                 found[number] = row
         return labelled, call_probe.comparable(found, AGAIN)
 
+    def _shown(
+        self, calls: list[Call], answers: dict[str, Answers], edits: dict[str, CodeEdit], seconds: float
+    ) -> list[list[Any]]:
+        """Return rows for calls on which programs differ: index, source text, module, and result texts by program.
+
+        Texts take longer than codes. Therefore only these calls are executed once more, for `seconds` of CPU time in
+        all programs together. A text is empty if there was no time, or if the result was another one this time.
+        """
+        places = call_probe.distinguishing({number: row.codes for number, row in answers.items()})
+        chosen = [calls[place] for place in places]
+        texts: dict[str, list[str]] = {}
+        for number, row in answers.items() if chosen else ():
+            share, edit = seconds / len(answers), edits.get(number, CodeEdit())
+            work = partial(_execute, chosen, edit, share, time.monotonic() + WALL * share, describe=True)
+            ended = child.fork(work, self._limits._replace(cpu=share + 1.0))
+            again = Answers(*json.loads(ended.extra)) if ended.ok else Answers([], [])
+            before = (row.codes[place] for place in places)
+            pairs = itertools.zip_longest(before, again.codes, again.texts)
+            texts[number] = [text if code == old else "" for old, code, text in pairs]
+        describe, rows = short_repr.Describer(), []
+        for at, (place, call) in enumerate(zip(places, chosen)):  # noqa: B905 - Python 3.9
+            source, shown = call_probe.asked(call, {number: row[at] for number, row in texts.items()}, describe)
+            rows.append([place, source, call.function.__module__, shown])
+        return rows
+
     def _generated(self, message: Message, recorded: list[Call]) -> dict[str, str]:
         """Return the codes of the results of generated calls of the watched functions, by label of the call.
 
@@ -502,21 +528,13 @@ class HotServer:
                 self._entering.setdefault(function, set()).add(number)
 
 
-def _execute(calls: list[Call], edit: CodeEdit, seconds: float, until: float, tell: child.Tell) -> None:
+def _execute(
+    calls: list[Call], edit: CodeEdit, seconds: float, until: float, tell: child.Tell, *, describe: bool = False
+) -> None:
     """Execute `calls` with `edit` (in the child), and send the answers by `tell`. For the limits, see `answers`."""
     edit.make()
-    answers = call_probe.answers(calls, until, seconds=seconds, describe=True, unchanged=not edit.targets)
+    answers = call_probe.answers(calls, until, seconds=seconds, describe=describe, unchanged=not edit.targets)
     tell(json.dumps(answers).encode("ascii"))
-
-
-def _shown(calls: list[Call], answers: dict[str, Answers]) -> list[list[Any]]:
-    """Return rows for calls on which candidates differ: index, source text, module, and result texts by candidate."""
-    describe, rows = short_repr.Describer(), []
-    for place in call_probe.distinguishing({number: row.codes for number, row in answers.items()}):
-        texts = {number: row.texts[place] if place < len(row.texts) else "" for number, row in answers.items()}
-        source, texts = call_probe.asked(calls[place], texts, describe)
-        rows.append([place, source, calls[place].function.__module__, texts])
-    return rows
 
 
 @dataclass

@@ -100,7 +100,9 @@ def _of_row(value: Any, dice: random.Random, depth: int) -> list[Any]:
     for _ in range(2):
         if value:
             at = dice.randrange(len(value))
-            found += [value[:at] + type(value)([one]) + value[at + 1 :] for one in variants(value[at], dice, depth - 1)[:1]]
+            found += [
+                value[:at] + type(value)([one]) + value[at + 1 :] for one in variants(value[at], dice, depth - 1)[:1]
+            ]
     return found
 
 
