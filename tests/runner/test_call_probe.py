@@ -539,6 +539,8 @@ def test_a_candidate_whose_time_is_over_a_little_earlier_is_no_other_program() -
     """On a busy machine the last calls of one of two equal programs were missing, and counted as endless."""
     rows = {name: Answers(["a", "b", "c"][:size], [""] * size) for name, size in (("", 3), ("1", 2), ("again", 3))}
     assert comparable(rows, "again")["1"].codes == comparable(rows, "again")[""].codes == ["a", "b"]
+    slow = {**rows, "1": Answers(["a"], [""])}
+    assert comparable(slow, "again")["1"].codes == ["a", "", ""], "there was no time for the others"
     hung = {**rows, "1": Answers(["a", "~"], ["", ""])}
     assert comparable(hung, "again")["1"].codes == ["a", "~", "~"]
 
@@ -592,6 +594,47 @@ def test_an_object_that_cannot_be_read_yet_does_not_hide_all_other_answers(tmp_p
     )
     found = probed(tmp_path, program, tests, program.replace("return n +", "return n -"), 10.0)
     assert found.changed(1, "p")[0] > 0
+
+
+def test_arguments_with_modules_locks_and_open_generators_do_not_hide_the_results(tmp_path: Path) -> None:
+    """wtforms, mako, flask, markdown-it-py: half of the plausible patches could not be compared."""
+    program = (
+        "import math\nimport threading\n\n\nclass Shop:\n    def __init__(self, source=None):\n"
+        "        self.maths, self.lock, self.source = math, threading.Lock(), source\n\n"
+        "    def price(self, n):\n        with self.lock:\n            return self.maths.floor(n) + 1\n"
+    )
+    tests = (
+        "from m import Shop\n\n\ndef test_price():\n    assert Shop().price(3.5) == 4\n\n\n"
+        "def test_source():\n    assert Shop(n for n in 'ab').price(8) == 9\n"
+    )
+    found = probed(tmp_path, program, tests, program.replace("+ 1", "+ 2"), 10.0)
+    assert found.changed(1, "p")[0] == 2
+    assert found.changed(1, "P")[0] > 4
+
+
+def test_a_change_beside_a_large_part_of_an_argument_is_seen(tmp_path: Path) -> None:
+    program = (
+        "class Box:\n    def __init__(self):\n        self.rows = {n: list(range(60)) for n in range(60)}\n"
+        "        self.count = 0\n\n    def add(self):\n        self.count += 1\n"
+    )
+    tests = "from m import Box\n\n\ndef test_add():\n    Box().add()\n"
+    found = probed(tmp_path, program, tests, program.replace("+= 1", "+= 2"), 10.0)
+    assert found.changed(1, "p")[0] == 1
+
+
+def test_large_arguments_that_change_everywhere_do_not_end_the_comparison(tmp_path: Path) -> None:
+    """wtforms: to describe the changes of one argument took seconds; the process was killed with all its results."""
+    program = (
+        "def raised(rows):\n    for part in rows:\n        for row in part:\n            for at in range(len(row)):\n"
+        "                row[at] += 1\n\n\ndef more(n):\n    return n + 1\n"
+    )
+    tests = (
+        "from m import more, raised\n\n\ndef test_raised():\n"
+        "    raised([[[n * m * k for k in range(20)] for n in range(40)] for m in range(40)])\n"
+        "    assert more(1) == 2\n"
+    )
+    found = probed(tmp_path, program, tests, program.replace("+= 1", "+= 2").replace("n + 1", "n + 2"), 2.0)
+    assert found.changed(1, "p")[0] == 2
 
 
 def test_printed_text_distinguishes_programs(tmp_path: Path) -> None:

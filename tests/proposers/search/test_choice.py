@@ -22,7 +22,7 @@ PLAIN = next(operator for operator in TABLE if not operator.shortcut)
 EMPTYING = next(operator for operator in TABLE if operator.shortcut)
 
 
-LINE = "if not size < limit + 1 - 7 and last(-1):"
+LINE = "if not size < limit + 1 - 7 and last(-1) is not None:"
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class Given:
         (("not ", ""), ("<", ">=")),
         (("not size < limit", "(size < limit)"), ("<", ">=")),
         (("-1", "0"), ("-1", "-found")),
+        (("7", "6"), ("is not", "is")),
     ],
     ids=[
         "an operator before a number",
@@ -79,6 +80,7 @@ class Given:
         "without `not` before a second negation",
         "parentheses do not count",
         "a number with its sign is one token",
+        "`is` for `is not` removes no negation",
     ],
 )
 def test_of_repairs_that_behave_alike_the_plainest_is_first(plain: tuple[str, str], other: tuple[str, str]) -> None:
