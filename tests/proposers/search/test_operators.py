@@ -667,6 +667,15 @@ def test_no_expression_is_left_that_does_nothing() -> None:
     assert body("x.clear()") in made("statement-kind", body("return x.clear()"), 2)
 
 
+def test_a_result_is_yielded_where_there_are_several() -> None:
+    """boltons: `yield self.__eq__(other)` was the strongest rival of the right repair, `return not …`."""
+    once = weighted("statement-kind", body("return x"), 2)
+    looped = weighted("statement-kind", body("for x in y:", "    return x"), 3)
+    beside = weighted("statement-kind", body("yield 1", "return x"), 3)
+    assert once[body("yield x")] < looped[body("for x in y:", "    yield x")]
+    assert once[body("yield x")] < beside[body("yield 1", "yield x")]
+
+
 @pytest.mark.parametrize("head", ["return x[0] if 1 else y", "if 1:", "while len(y) and 1:"])
 def test_a_tested_value_is_mostly_the_one_used_next(head: str) -> None:
     """`cond[0] if offset else value[0]` raised because `cond` was None; 1,437 candidates came before `if cond`."""
