@@ -704,10 +704,8 @@ def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) 
     """
     if depth == 0 or next(left, None) is None:
         return MORE
-    if value is None or isinstance(value, (str, bytes, int, float, complex, type)):
+    if value is None or isinstance(value, (str, bytes, int, float, complex, type, types.ModuleType)):
         return _plain(value)
-    if isinstance(value, types.ModuleType):
-        return ("module", value.__name__, MORE)
 
     def inner(item: Any) -> Any:
         return _show(item, depth - 1, left, consume=consume)
@@ -735,6 +733,8 @@ def _hidden(value: Any, shown: Any) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.9g}")
+    if isinstance(value, types.ModuleType):
+        return ("module", value.__name__, MORE)
     return (type(value).__name__, value) if isinstance(value, bool) else value
 
 

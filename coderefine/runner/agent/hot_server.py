@@ -480,24 +480,30 @@ class HotServer:
         """Return rows for calls on which programs differ: index, source text, module, and result texts by program.
 
         Texts take longer than codes. Therefore only these calls are executed once more, for `seconds` of CPU time in
-        all programs together. A text is empty if there was no time, or if the result was another one this time.
+        all programs together.
         """
-        places = call_probe.distinguishing({number: row.codes for number, row in answers.items()})
-        chosen = [calls[place] for place in places]
-        texts: dict[str, list[str]] = {}
-        for number, row in answers.items() if chosen else ():
-            share, edit = seconds / len(answers), edits.get(number, CodeEdit())
-            work = partial(_execute, chosen, edit, share, time.monotonic() + WALL * share, describe=True)
-            ended = child.fork(work, self._limits._replace(cpu=share + 1.0))
-            again = Answers(*json.loads(ended.extra)) if ended.ok else Answers([], [])
-            before = (row.codes[place] for place in places)
-            pairs = itertools.zip_longest(before, again.codes, again.texts)
-            texts[number] = [text if code == old else "" for old, code, text in pairs]
+        codes = {number: row.codes for number, row in answers.items()}
+        places = call_probe.distinguishing(codes)
+        chosen, share = [calls[place] for place in places], seconds / max(1, len(answers))
+        texts = {
+            number: self._texts(chosen, edits.get(number, CodeEdit()), [row[place] for place in places], share)
+            for number, row in codes.items()
+        }
         describe, rows = short_repr.Describer(), []
         for at, (place, call) in enumerate(zip(places, chosen)):  # noqa: B905 - Python 3.9
             source, shown = call_probe.asked(call, {number: row[at] for number, row in texts.items()}, describe)
             rows.append([place, source, call.function.__module__, shown])
         return rows
+
+    def _texts(self, calls: list[Call], edit: CodeEdit, codes: list[str], seconds: float) -> list[str]:
+        """Return the texts of the results of `calls`; "" if there is no time, or if a result is not as in `codes`."""
+        if not calls:
+            return []
+        work = partial(_execute, calls, edit, seconds, time.monotonic() + WALL * seconds, describe=True)
+        ended = child.fork(work, self._limits._replace(cpu=seconds + 1.0))
+        found = Answers(*json.loads(ended.extra)) if ended.ok else Answers([], [])
+        rows = itertools.zip_longest(codes, found.codes, found.texts)
+        return [text if code == before else "" for before, code, text in rows]
 
     def _generated(self, message: Message, recorded: list[Call]) -> dict[str, str]:
         """Return the codes of the results of generated calls of the watched functions, by label of the call.
