@@ -35,6 +35,24 @@ class ClassMembers:
         }
         return tuple(found)[:MOST_METHODS]
 
+    @cached_property
+    def only_methods(self) -> frozenset[str]:
+        """Return the names of functions in classes, without special methods and names that other attributes have, too.
+
+        A decorated function counts as another attribute, because it may be a property.
+        """
+        found, others = set[str](), set[str]()
+        for module in self._modules.values():
+            for node in ast.walk(module.tree):
+                if isinstance(node, ast.ClassDef):
+                    others.update(declared(node))
+                    for stmt in node.body:
+                        if isinstance(stmt, Function):
+                            (others if stmt.decorator_list else found).add(stmt.name)
+                elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                    others.add(node.attr)
+        return frozenset(name for name in found - others if not name.startswith("__"))
+
     def of_likely(self, used: frozenset[str], *, called: bool) -> tuple[str, ...]:
         """Return names of methods (if `called`) or other attributes of the classes that an object probably has.
 

@@ -15,7 +15,12 @@ PROJECT = """
 def send(data, timeout): ...
 class Reader:
     def read(self, size, timeout=None): ...
+    @property
+    def rows(self): ...
+    def line(self): ...
+    def column(self): ...
     def close(self):
+        self.column = 1
         fail(ValueError, "closed")
         fail(OSError, "gone")
         fail(KeyError, "none")
@@ -236,3 +241,34 @@ def test_only_a_function_that_keeps_its_checks_becomes_more_ordinary(after: str,
     world = ProjectContext({})
     assert improvement(before, changed, world) == better
     assert improvement(changed, before, world) == -better or better == 0
+
+
+@pytest.mark.parametrize(
+    ("use", "found"),
+    [
+        ("self.line in x", ["self.line"]),
+        ("x + self.line", ["self.line"]),
+        ("self.line[0]", ["self.line"]),
+        ("self.line() in x", []),
+        ("self.line is x", []),
+        ("map(self.line, x)", []),
+        ("self.rows[0]", []),
+        ("self.column > 1", []),
+        ("x.line > 1", []),
+        ("self.unknown > 1", []),
+    ],
+)
+def test_a_method_that_is_used_as_a_value_is_odd(use: str, found: list[str]) -> None:
+    """tomlkit: the repair of `self.end in _escaped` was the 611th candidate."""
+    assert odd(f"def f(self, x):\n    return {use}\n") == found
+
+
+def test_a_value_in_place_of_a_method_is_more_ordinary() -> None:
+    module = Module.of(
+        "mod.py", b"class A:\n    def end(self): ...\n    def f(self, x):\n        return self.end in x\n"
+    )
+    assert module is not None
+    before = next(node for node in module.statements if isinstance(node, ast.FunctionDef) and node.name == "f")
+    for after, better in (("self.now in x", 1), ("self.end() in x", 1), ("self.end", 0), ("self.end not in x", 0)):
+        (new,) = ast.parse(f"def f(self, x):\n    return {after}\n").body
+        assert improvement(before, new, ProjectContext({"mod.py": module})) == better
