@@ -1,6 +1,6 @@
 """Find odd code: it contradicts a check or itself, is unlike other code of the project, or uses a method as a value.
 
-An edit that introduces odd code is probably wrong, and an edit that removes odd code is probably right: in 33 packages
+An edit that introduces odd code is probably wrong, and an edit that removes odd code is probably right: in 37 packages
 with 15,999 functions, 251 places are odd; of 212 small mistakes that were inserted there, 19 make more places odd, and
 none makes fewer odd (tests/bench/real/odd.py).
 """
