@@ -139,8 +139,10 @@ class Index:
         inner = node if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function
         kin = node if isinstance(node, ast.ClassDef) else owner
         names = frozenset({node.id}) if isinstance(node, ast.Name) else frozenset()
+        annotation = getattr(node, "annotation", None) or getattr(node, "returns", None)
         for child in ast.iter_child_nodes(node):
-            names |= self._walk(child, inner, kin)
+            # An annotation is no ingredient of other code.
+            names |= frozenset(names_of(child)) if child is annotation else self._walk(child, inner, kin)
         self._note(node, names, function, owner)
         return names
 

@@ -65,11 +65,29 @@ def _without_texts(site: Site, node: ast.expr) -> Iterator[str]:
                 yield f"not isinstance({value}, (str, bytes))"
 
 
+def _is_tested(site: Site, node: ast.expr) -> bool:
+    """Return whether `node` is the condition of its statement, so that only the truth of its value counts."""
+    return getattr(site.module.parents.get(node), "test", None) is node
+
+
+def _is_bool(site: Site, atom: str) -> bool:
+    """Return whether the value of an atomic condition may be a bool: it is not if it is a subscript or an object.
+
+    A variable whose attributes are used somewhere is an object.
+    """
+    if atom.endswith("]"):
+        return False
+    used = site.world.uses.get(atom)
+    return not used or not (used[True] or used[False])
+
+
 def replaced(site: Site) -> Iterator[Edit]:
     """Replace a condition, or a part of it, by an atomic condition on names in scope, or by True or False."""
     for node in site.conditions:
-        old = set(names_of(node))
+        old, stored = set(names_of(node)), isinstance(node, ast.Constant) and not _is_tested(site, node)
         for atom, weight in atoms(site).items():
+            if stored and not _is_bool(site, atom):
+                continue
             shared = any(name in atom for name in old)
             odd = 4.0 if isinstance(node, ast.Constant) else 0.0
             yield from site.swap(node, atom, weight * (1.0 if shared else 0.4), odd)
