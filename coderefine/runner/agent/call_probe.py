@@ -202,7 +202,7 @@ class CallRecorder:
         self._counts[code, failing] = self._counts.get((code, failing), 0) + 1
         began = time.thread_time()
         try:
-            args, kwargs = self._copied(bound(code, frame.f_locals))
+            args, kwargs = self._copied(bound(code, frame.f_locals), function)
         except Exception:  # a __deepcopy__ of the project may raise anything; such a call cannot be repeated
             return
         finally:
@@ -310,7 +310,7 @@ def label(call: Call) -> str:
 
     Arguments equal to their defaults are left out, so that an added parameter with a default changes no label.
     """
-    arguments = _code(given(call.function, *copied_or_shared((call.args, call.kwargs))))
+    arguments = _code(given(call.function, *copied_or_shared((call.args, call.kwargs), call.function)))
     return f"{call.function.__module__}.{call.function.__qualname__} {arguments}"
 
 
@@ -471,7 +471,7 @@ def _answer(call: Call, describe: Describer | None, output: io.StringIO, patienc
     if not patience:
         return ENDLESS
     try:
-        args, kwargs = copied_or_shared((call.args, call.kwargs))
+        args, kwargs = copied_or_shared((call.args, call.kwargs), call.function)
         output.seek(0)
         output.truncate()
         _limit(patience, WAITING)

@@ -19,29 +19,32 @@ NEW: dict[type, Callable[[], Any]] = {type(make()): make for make in (threading.
 Arguments = tuple[list[Any], dict[str, Any]]
 
 
-def copied(arguments: Arguments) -> Arguments:
-    """Return a copy of the arguments (args, kwargs); for the objects in them that are not copied, see SHARED and NEW.
+def copied(arguments: Arguments, function: Any) -> Arguments:
+    """Return a copy of the arguments (args, kwargs) of a call of `function`.
 
-    Raises any exception if this is not possible, because methods of the project may be called.
+    The copy shares some objects with the original, see SHARED, and the values of the global names of `function`, which
+    may compare them by identity (`if value is MISSING`). Raises any exception if an object cannot be copied, because
+    methods of the project may be called.
     """
+    known = (value for value in function.__globals__.values() if not isinstance(value, (list, dict, set)))
     with _reducing():
-        return copy.deepcopy(arguments)
+        return copy.deepcopy(arguments, {id(value): value for value in known})
 
 
-def copied_or_shared(arguments: Arguments) -> Arguments:
-    """Return a copy of the arguments (args, kwargs); an argument that cannot be copied is not copied."""
+def copied_or_shared(arguments: Arguments, function: Any) -> Arguments:
+    """Return a copy as `copied` does; an argument that cannot be copied is not copied."""
+
+    def one(value: Any) -> Any:
+        try:
+            return copied(([value], {}), function)[0][0]
+        except Exception:  # see `copied`
+            return value
+
     try:
-        return copied(arguments)
+        return copied(arguments, function)
     except Exception:  # see `copied`
         args, kwargs = arguments
-        return [_one(value) for value in args], {name: _one(value) for name, value in kwargs.items()}
-
-
-def _one(value: Any) -> Any:
-    try:
-        return copied(([value], {}))[0][0]
-    except Exception:  # see `copied`
-        return value
+        return [one(value) for value in args], {name: one(value) for name, value in kwargs.items()}
 
 
 @contextlib.contextmanager

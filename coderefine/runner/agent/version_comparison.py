@@ -74,7 +74,7 @@ def compared(recorded: list[Call], files: dict[str, bytes | None], seconds: floa
 
 def _without_arguments(call: Call) -> Call:
     def ask() -> Any:
-        args, kwargs = copied_or_shared((call.args, call.kwargs))
+        args, kwargs = copied_or_shared((call.args, call.kwargs), call.function)
         return call.function(*args, **kwargs)
 
     return Call(cast(types.FunctionType, ask), [], {}, recorded=False)
