@@ -667,6 +667,21 @@ def test_no_expression_is_left_that_does_nothing() -> None:
     assert body("x.clear()") in made("statement-kind", body("return x.clear()"), 2)
 
 
+def test_annotations_and_objects_are_no_values_in_place_of_false() -> None:
+    """mistune: `List[Dict[str, Any]]`, `parts[0]` and `closer` were ten of thirteen rivals for `can_close = False`."""
+    text = (
+        "def f(parts: List[int], closer, strict):\n    closer.can_close = False\n    closer.length = parts[0]\n"
+        "    if closer.length == 2:\n        return strict\n"
+    )
+    found = made("condition", text, 2)
+    assert text.replace("False", "strict") in found
+    assert text.replace("False", "closer.length == 2") in found
+    assert text.replace("False", "closer is None") in found
+    assert not found & {text.replace("False", value) for value in ("List[int]", "parts[0]", "closer")}
+    test = "def f(parts, closer):\n    if False:\n        return closer.length + parts[0]\n"
+    assert test.replace("False", "closer") in made("condition", test, 2)
+
+
 def test_a_result_is_yielded_where_there_are_several() -> None:
     """boltons: `yield self.__eq__(other)` was the strongest rival of the right repair, `return not …`."""
     once = weighted("statement-kind", body("return x"), 2)
