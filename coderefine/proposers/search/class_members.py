@@ -41,17 +41,13 @@ class ClassMembers:
 
         A decorated function counts as another attribute, because it may be a property.
         """
-        found, others = set[str](), set[str]()
-        for module in self._modules.values():
-            for node in ast.walk(module.tree):
-                if isinstance(node, ast.ClassDef):
-                    others.update(declared(node))
-                    for stmt in node.body:
-                        if isinstance(stmt, Function):
-                            (others if stmt.decorator_list else found).add(stmt.name)
-                elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                    others.add(node.attr)
-        return frozenset(name for name in found - others if not name.startswith("__"))
+        nodes = [node for module in self._modules.values() for node in ast.walk(module.tree)]
+        owners = [node for node in nodes if isinstance(node, ast.ClassDef)]
+        functions = [stmt for owner in owners for stmt in owner.body if isinstance(stmt, Function)]
+        others = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+        others.update(name for owner in owners for name in declared(owner))
+        others.update(function.name for function in functions if function.decorator_list)
+        return frozenset({one.name for one in functions if not one.name.startswith("__")} - others)
 
     def of_likely(self, used: frozenset[str], *, called: bool) -> tuple[str, ...]:
         """Return names of methods (if `called`) or other attributes of the classes that an object probably has.
