@@ -41,13 +41,13 @@ class ClassMembers:
 
         A decorated function counts as another attribute, because it may be a property.
         """
-        nodes = [node for module in self._modules.values() for node in ast.walk(module.tree)]
-        owners = [node for node in nodes if isinstance(node, ast.ClassDef)]
-        functions = [stmt for owner in owners for stmt in owner.body if isinstance(stmt, Function)]
-        others = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
-        others.update(name for owner in owners for name in declared(owner))
-        others.update(function.name for function in functions if function.decorator_list)
-        return frozenset({one.name for one in functions if not one.name.startswith("__")} - others)
+        found, others = set[str](), set[str]()
+        for module in self._modules.values():
+            others.update(_stored(module.tree))
+            for owner in (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)):
+                found.update(methods(owner))
+                others.update((*declared(owner), *_decorated(owner)))
+        return frozenset(name for name in found - others if not name.startswith("__"))
 
     def of_likely(self, used: frozenset[str], *, called: bool) -> tuple[str, ...]:
         """Return names of methods (if `called`) or other attributes of the classes that an object probably has.
@@ -96,6 +96,15 @@ def properties(owner: ast.ClassDef) -> Iterable[str]:
     for stmt in owner.body:
         if isinstance(stmt, Function) and any("property" in dotted(by) for by in stmt.decorator_list):
             yield stmt.name
+
+
+def _decorated(owner: ast.ClassDef) -> Iterable[str]:
+    return (stmt.name for stmt in owner.body if isinstance(stmt, Function) and stmt.decorator_list)
+
+
+def _stored(tree: ast.AST) -> Iterable[str]:
+    """Yield the names of attributes to which code assigns a value."""
+    return (node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
 
 
 def own_attributes(owner: ast.ClassDef) -> Iterable[str]:
