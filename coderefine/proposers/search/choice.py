@@ -46,6 +46,8 @@ WORDS = frozenset(("and", "or", "not", "in", "is"))
 """Operators that are keywords."""
 UNINTENDED = {ENDLESS, *(f"{RAISED}{name}" for name in ACCIDENTS)}
 """Result codes that are not intended: exceptions due to programming errors, and timeouts."""
+NEGATED = re.compile(r"\bis\s+not\b|\bnot\s+in\b")
+"""The operators that contain `not`."""
 Behaviour = Mapping[int, Codes]
 """Result codes by index in the list of repairs; -1 is the unchanged program."""
 
@@ -118,10 +120,6 @@ def _emptying(repair: Repair) -> bool:
     return repair.ignores or bool(repair.proposed.scored.operator.shortcut)
 
 
-COMPARISONS = re.compile(r"\bis\s+not\b|\bnot\s+in\b")
-"""The operators that contain `not`."""
-
-
 def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     """Return a sort key for repairs that behave alike; the simplest repair has the lowest key.
 
@@ -144,7 +142,7 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     changed = sum(max(len(old), len(new)) for old, new in steps)
     longer = sum(len(new) - len(old) for old, new in steps)
     kind = max([OPERATOR, *(_kind(token) for old, new in steps for token in (*old, *new))])
-    removed = steps == [(["not"], [])] and not COMPARISONS.search(text[parts[0].start : parts[0].end])
+    removed = steps == [(["not"], [])] and not NEGATED.search(text[parts[0].start : parts[0].end])
     wide = not removed and (len(steps) != 1 or not _moves_limit(*steps[0]))
     return _emptying(repair), max(1, changed), wide, kind, longer, -worth(repair)
 

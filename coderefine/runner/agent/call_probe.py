@@ -124,9 +124,10 @@ class CallRecorder:
         `from_test`: returns whether a file is a test file. `failing`: returns whether a failing test is running.
         `edited`: ids of the code objects of edited functions, since hashing a code object takes longer than most calls.
         `most`: maximum number of recorded calls of edited functions. `seconds`: CPU time for copying arguments.
-        `sharing`: whether calls are recorded although an argument cannot be copied; the program may change it later.
+        `sharing`: whether the records may share objects with the program, which may change them later: arguments that
+        cannot be copied, and values of global names.
         """
-        self._copied = copied_or_shared if sharing else copied
+        self._sharing = sharing
         self._find = find
         self._from_test = from_test
         self._failing = failing
@@ -202,7 +203,8 @@ class CallRecorder:
         self._counts[code, failing] = self._counts.get((code, failing), 0) + 1
         began = time.thread_time()
         try:
-            args, kwargs = self._copied(bound(code, frame.f_locals), function)
+            values = bound(code, frame.f_locals)
+            args, kwargs = copied_or_shared(values, function) if self._sharing else copied(values)
         except Exception:  # a __deepcopy__ of the project may raise anything; such a call cannot be repeated
             return
         finally:

@@ -9,53 +9,64 @@ import copyreg
 import threading
 import types
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 SHARED = (types.ModuleType, types.MappingProxyType, contextvars.ContextVar)
 """Types of objects that a copy shares with the original: they exist once in a program."""
 NEW: dict[type, Callable[[], Any]] = {type(make()): make for make in (threading.Lock, threading.RLock)}
 """Types of objects in whose place a copy has new ones, with the functions that make these."""
 
+T = TypeVar("T")
 Arguments = tuple[list[Any], dict[str, Any]]
 
 
-def copied(arguments: Arguments, function: Any) -> Arguments:
-    """Return a copy of the arguments (args, kwargs) of a call of `function`.
+def copied(arguments: Arguments) -> Arguments:
+    """Return a copy of the arguments (args, kwargs); for the objects in them that are not copied, see SHARED and NEW.
 
-    The copy shares some objects with the original, see SHARED, and the values of the global names of `function`, which
-    may compare them by identity (`if value is MISSING`). Raises any exception if an object cannot be copied, because
-    methods of the project may be called.
+    Raises any exception if an object cannot be copied, because methods of the project may be called.
     """
-    known = (value for value in function.__globals__.values() if not isinstance(value, (list, dict, set)))
-    with _reducing():
-        return copy.deepcopy(arguments, {id(value): value for value in known})
+    return _copied(arguments, {})
 
 
 def copied_or_shared(arguments: Arguments, function: Any) -> Arguments:
-    """Return a copy as `copied` does; an argument that cannot be copied is not copied."""
+    """Return a copy of the arguments of a call of `function`; an argument that cannot be copied is not copied.
+
+    The copy also shares the values of the global names of `function`, which may compare them by identity, as in
+    `if value is MISSING`.
+    """
+    values = function.__globals__.values()
+    known = {id(value): value for value in values if not isinstance(value, (list, dict, set))}
 
     def one(value: Any) -> Any:
         try:
-            return copied(([value], {}), function)[0][0]
+            return _copied(value, known)
         except Exception:  # see `copied`
             return value
 
     try:
-        return copied(arguments, function)
+        return _copied(arguments, known)
     except Exception:  # see `copied`
         args, kwargs = arguments
         return [one(value) for value in args], {name: one(value) for name, value in kwargs.items()}
+
+
+def _copied(value: T, known: dict[int, Any]) -> T:
+    """Return a copy of `value` that shares the objects `known`, by `id()`."""
+    with _reducing():
+        return copy.deepcopy(value, {**known})
 
 
 @contextlib.contextmanager
 def _reducing() -> Iterator[None]:
     """Make `copy.deepcopy` treat SHARED and NEW as described there; at the end, all is as before."""
     table: dict[type, Any] = copyreg.dispatch_table
-    before = dict(table)
-    table.update(dict.fromkeys(SHARED, lambda _: ""))  # a text stands for an object that is not copied
-    table.update({kind: lambda _, make=make: (make, ()) for kind, make in NEW.items()})
+    made: dict[type, Any] = dict.fromkeys(SHARED, lambda _: "")  # a text stands for an object that is not copied
+    made.update({kind: lambda _, make=make: (make, ()) for kind, make in NEW.items()})
+    before = {kind: table[kind] for kind in made if kind in table}
+    table.update(made)
     try:
         yield
     finally:
-        table.clear()
+        for kind in made:
+            del table[kind]
         table.update(before)

@@ -490,7 +490,7 @@ class HotServer:
             for number, row in codes.items()
         }
         describe, rows = short_repr.Describer(), []
-        for at, (place, call) in enumerate(zip(places, chosen)):  # noqa: B905 - Python 3.9
+        for at, (place, call) in enumerate(zip(places, chosen, strict=True)):
             source, shown = call_probe.asked(call, {number: row[at] for number, row in texts.items()}, describe)
             rows.append([place, source, call.function.__module__, shown])
         return rows
