@@ -42,12 +42,16 @@ def test_a_value_of_a_global_name_is_shared_only_on_request() -> None:
     assert copy_of(MISSING).value is not MISSING
 
 
-@pytest.mark.parametrize("value", [math, contextvars.ContextVar("name"), types.MappingProxyType({})], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [math, contextvars.ContextVar("name"), types.MappingProxyType({})],
+    ids=["a module", "a context variable", "a view of a dictionary"],
+)
 def test_what_exists_once_is_shared(value: object) -> None:
     assert copy_of(value).value is value
 
 
-@pytest.mark.parametrize("make", [threading.Lock, threading.RLock])
+@pytest.mark.parametrize("make", [threading.Lock, threading.RLock], ids=["Lock", "RLock"])
 def test_a_lock_is_replaced_by_a_new_one(make: Any) -> None:
     lock = make()
     with lock:
