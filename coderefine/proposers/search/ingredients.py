@@ -174,6 +174,12 @@ class FunctionContext:
         return functions[-1] if functions else self.function or self.module.tree
 
     @cached_property
+    def yields(self) -> bool:
+        """Return whether the function, or a function inside it, is a generator."""
+        nodes = ast.walk(self.function) if self.function else ()
+        return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes)
+
+    @cached_property
     def parameters(self) -> tuple[str, ...]:
         return tuple(argument.arg for argument in all_arguments(self.function.args)) if self.function else ()
 

@@ -119,8 +119,7 @@ First = Callable[[Proposed], tuple[str, ...]]
 class Trial:
     """Judges the proposals for one tree.
 
-    `tried`: number of proposals that became candidates; `begun`: number of candidates given to the pool. Verdicts are
-    not counted: the pool withholds those on candidates that hang until its plan ends.
+    `tried`: number of proposals that became candidates.
     """
 
     def __init__(
@@ -189,11 +188,19 @@ class Trial:
         self.repairs: list[Repair] = []
         self.first_judged: float | None = None
         """Seconds on the clock when the first candidate was judged."""
-        self.tried = self.begun = self._before = 0
+        self.tried = self._before = 0
         self.frontier = math.inf
         """The lowest score of a proposal so far; later proposals may have higher scores (see `prefer`)."""
         self._shown = 0.0
         self._more, self._least, self._longest = 0.0, LEAST_JUDGED, LONGEST_GRACE
+
+    @property
+    def _begun(self) -> int:
+        """Return the number of candidates that were given to the pool; `rough` ones are put off before they are judged.
+
+        Verdicts are not counted: the pool withholds those on candidates that hang until its plan ends.
+        """
+        return self.tried - sum(candidate.rough for candidate in self._deferred)
 
     def extend(self, proposals: Iterator[Proposed], seconds: float) -> bool:
         """Continue for at least `seconds` and MORE_JUDGED further candidates; return whether more repairs were found.
@@ -202,7 +209,7 @@ class Trial:
         """
         since, known = self.clock.spent - self._since, len(self.repairs)
         self._more, self._longest = since + seconds, since + LONGEST_GRACE
-        self._least = self.begun - self._before + MORE_JUDGED
+        self._least = self._begun - self._before + MORE_JUDGED
         self.run(proposals)
         return len(self.repairs) > known
 
@@ -278,7 +285,7 @@ class Trial:
             return since > LEAST_GRACE
         left = {without_parameters(name) for name in self._failing if name not in self._explained}
         faults = min(MOST_FAULTS, len(left))
-        if self.begun - self._before < (faults * UNEXPLAINED or 1) * self._least:
+        if self._begun - self._before < (faults * UNEXPLAINED or 1) * self._least:
             return since > max(self._more, (faults * LONGER or 1) * self._longest)
         return since > max(self._more, min(MOST_GRACE, max(LEAST_GRACE, GRACE_SHARE * self._since)))
 
@@ -302,7 +309,6 @@ class Trial:
         if slow and self.clock.spent - self._given_at < PASSED_OVER:
             self._deferred.append(candidate)
             return None
-        self.begun += 1
         self._given_at = self.clock.spent
         return candidate
 
@@ -316,9 +322,7 @@ class Trial:
         `only`: whether there are no new candidates.
         """
         if self._deferred and (only or self._is_time_for_slow(EXACT)):
-            candidate = self._deferred.popleft()
-            self.begun += candidate.rough  # the others were judged before
-            return candidate
+            return self._deferred.popleft()
         return None
 
     def _note(self, judged: Judged) -> None:
@@ -462,7 +466,7 @@ class Trial:
         """
         if not self.repairs or not repair.fixed <= self._explained:
             self._explained |= repair.fixed
-            self._before, self._since = self.begun, self.clock.spent
+            self._before, self._since = self._begun, self.clock.spent
         if repair.whole and not any(other.whole for other in self.repairs):
             self._prefer(repair.proposed.scored.site)
         self.repairs.append(repair)

@@ -16,6 +16,17 @@ SHARED = (types.ModuleType, types.MappingProxyType, contextvars.ContextVar)
 NEW: dict[type, Callable[[], Any]] = {type(make()): make for make in (threading.Lock, threading.RLock)}
 """Types of objects in whose place a copy has new ones, with the functions that make these."""
 
+
+def _calling(make: Callable[[], Any]) -> Callable[[Any], tuple[Callable[[], Any], tuple[()]]]:
+    return lambda _: (make, ())
+
+
+REDUCTIONS: dict[type, Callable[[Any], Any]] = {
+    **dict.fromkeys(SHARED, lambda _: ""),  # a text stands for an object that is not copied
+    **{kind: _calling(make) for kind, make in NEW.items()},
+}
+"""What `copy.deepcopy` makes of objects of these types, as functions for `copyreg`."""
+
 T = TypeVar("T")
 Arguments = tuple[list[Any], dict[str, Any]]
 
@@ -58,15 +69,13 @@ def _copied(value: T, known: dict[int, Any]) -> T:
 
 @contextlib.contextmanager
 def _reducing() -> Iterator[None]:
-    """Make `copy.deepcopy` treat SHARED and NEW as described there; at the end, all is as before."""
+    """Make `copy.deepcopy` use REDUCTIONS; at the end, all is as before."""
     table: dict[type, Any] = copyreg.dispatch_table
-    made: dict[type, Any] = dict.fromkeys(SHARED, lambda _: "")  # a text stands for an object that is not copied
-    made.update({kind: lambda _, make=make: (make, ()) for kind, make in NEW.items()})
-    before = {kind: table[kind] for kind in made if kind in table}
-    table.update(made)
+    before = {kind: table[kind] for kind in REDUCTIONS if kind in table}
+    table.update(REDUCTIONS)
     try:
         yield
     finally:
-        for kind in made:
+        for kind in REDUCTIONS:
             del table[kind]
         table.update(before)

@@ -11,7 +11,6 @@ import time
 import types
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from types import CodeType
 from typing import Any
 
@@ -464,11 +463,9 @@ class HotServer:
         for left, (number, edit) in zip(range(len(asked), 0, -1), asked.items(), strict=False):
             share = max(0.0, seconds) / left
             end = time.monotonic() + max(0.0, until - time.monotonic()) / left
-            work = partial(_execute, [call for _, call in labelled], edit, share, end)
-            ended = child.fork(work, self._limits._replace(cpu=share + 1.0))
-            seconds -= min(ended.cpu, share)
-            if ended.ok:
-                row = Answers(*json.loads(ended.extra))
+            row, cpu = self._executed([call for _, call in labelled], edit, share, end)
+            seconds -= min(cpu, share)
+            if row is not None:
                 if not number:
                     labelled, row = call_probe.without(row.waiting, labelled), row.without_waiting()
                 found[number] = row
@@ -482,12 +479,13 @@ class HotServer:
         Texts take longer than codes. Therefore only these calls are executed once more, for `seconds` of CPU time in
         all programs together.
         """
-        codes = {number: row.codes for number, row in answers.items()}
-        places = call_probe.distinguishing(codes)
-        chosen, share = [calls[place] for place in places], seconds / max(1, len(answers))
+        places = call_probe.distinguishing({number: row.codes for number, row in answers.items()})
+        if not places:
+            return []
+        chosen, share = [calls[place] for place in places], seconds / len(answers)
         texts = {
-            number: self._texts(chosen, edits.get(number, CodeEdit()), [row[place] for place in places], share)
-            for number, row in codes.items()
+            number: self._texts(chosen, edits.get(number, CodeEdit()), [row.codes[place] for place in places], share)
+            for number, row in answers.items()
         }
         describe, rows = short_repr.Describer(), []
         for at, (place, call) in enumerate(zip(places, chosen, strict=True)):
@@ -497,13 +495,27 @@ class HotServer:
 
     def _texts(self, calls: list[Call], edit: CodeEdit, codes: list[str], seconds: float) -> list[str]:
         """Return the texts of the results of `calls`; "" if there is no time, or if a result is not as in `codes`."""
-        if not calls:
-            return []
-        work = partial(_execute, calls, edit, seconds, time.monotonic() + WALL * seconds, describe=True)
-        ended = child.fork(work, self._limits._replace(cpu=seconds + 1.0))
-        found = Answers(*json.loads(ended.extra)) if ended.ok else Answers([], [])
-        rows = itertools.zip_longest(codes, found.codes, found.texts)
+        found, _ = self._executed(calls, edit, seconds, time.monotonic() + WALL * seconds, describe=True)
+        again = found or Answers([], [])
+        rows = itertools.zip_longest(codes, again.codes, again.texts)
         return [text if code == before else "" for before, code, text in rows]
+
+    def _executed(
+        self, calls: list[Call], edit: CodeEdit, seconds: float, until: float, *, describe: bool = False
+    ) -> tuple[Answers | None, float]:
+        """Execute `calls` with `edit` in a child; return the answers, None if it crashed, and the CPU seconds.
+
+        For the parameters, see `call_probe.answers`.
+        """
+
+        def work(tell: child.Tell) -> None:
+            edit.make()
+            unchanged = not edit.targets
+            found = call_probe.answers(calls, until, seconds=seconds, describe=describe, unchanged=unchanged)
+            tell(json.dumps(found).encode("ascii"))
+
+        ended = child.fork(work, self._limits._replace(cpu=seconds + 1.0))
+        return Answers(*json.loads(ended.extra)) if ended.ok else None, ended.cpu
 
     def _generated(self, message: Message, recorded: list[Call]) -> dict[str, str]:
         """Return the codes of the results of generated calls of the watched functions, by label of the call.
@@ -532,15 +544,6 @@ class HotServer:
         for number, functions in self._reach.items():
             for function in functions:
                 self._entering.setdefault(function, set()).add(number)
-
-
-def _execute(
-    calls: list[Call], edit: CodeEdit, seconds: float, until: float, tell: child.Tell, *, describe: bool = False
-) -> None:
-    """Execute `calls` with `edit` (in the child), and send the answers by `tell`. For the limits, see `answers`."""
-    edit.make()
-    answers = call_probe.answers(calls, until, seconds=seconds, describe=describe, unchanged=not edit.targets)
-    tell(json.dumps(answers).encode("ascii"))
 
 
 @dataclass

@@ -28,9 +28,9 @@ def variants(value: Any, dice: random.Random, depth: int = DEEPEST) -> list[Any]
     For a type that is not in MAKERS, see `objects`. `depth`: how deep the values inside `value` are varied; if it is 0,
     return [].
     """
-    make = MAKERS.get(type(value))
     if depth == 0:
         return []
+    make = MAKERS.get(type(value))
     if make is None:
         return objects(value, dice, depth)
     try:

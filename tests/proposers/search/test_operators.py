@@ -657,7 +657,7 @@ def test_not_is_removed_rather_than_the_comparison_inverted(old: str, new: str) 
     natsort: `not (x != y)` was only offered, because it is a new finding of ruff.
     """
     text = body(f"return not (x {old} y)")
-    assert body(f"return not (x {new} y)") not in made("comparison", text, 2)
+    assert not any(new in edited for edited in made("comparison", text, 2))
     assert body(f"return x {old} y") in made("negation", text, 2)
 
 

@@ -58,10 +58,9 @@ def _values(site: Site) -> dict[str, float]:
     These are the values that the function returns elsewhere, empty values of the same types, the values in PLAIN, and
     the parameters. A generator gets only a bare `return`.
     """
-    function = site.local.function
-    nodes = list(ast.walk(function)) if function else []
-    if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes):
+    if site.local.yields:
         return {"": 1.0}
+    nodes = ast.walk(site.local.function) if site.local.function else ()
     found = _returned(site, [node.value for node in nodes if isinstance(node, ast.Return) and node.value is not None])
     for value, share in PLAIN:
         found.setdefault(value, share * 0.5)
