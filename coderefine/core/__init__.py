@@ -20,6 +20,7 @@ from coderefine.core.checks import (
     function_name,
     identities,
     passed,
+    repairable,
     unmatched,
     without_parameters,
 )
@@ -114,6 +115,7 @@ __all__ = [
     "function_name",
     "identities",
     "passed",
+    "repairable",
     "unmatched",
     "without_parameters",
 ]

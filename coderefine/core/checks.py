@@ -122,6 +122,11 @@ class Failure:
         """Return whether the texts of the failure show that there is no network."""
         return bool(NO_NETWORK.search(self.text))
 
+    @property
+    def lacks_fixture(self) -> bool:
+        """Return whether the test requests a fixture that is missing, often because a plug-in is not installed."""
+        return self.exception.endswith("FixtureLookupError")
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -133,6 +138,16 @@ class Case:
     path: str = ""
     line: int = 0
     failure: Failure | None = None
+
+
+def repairable(failing: Mapping[str, Failure | None]) -> list[str]:
+    """Return the ids of those `failing` tests that a change to the program may repair.
+
+    Tests that lack a fixture are left out. Tests that need the network are left out if other tests fail, too: most
+    likely they fail because there is no network, and the code that they execute would be as suspicious as the fault.
+    """
+    left = {name: failure for name, failure in failing.items() if not (failure and failure.lacks_fixture)}
+    return [name for name, failure in left.items() if not (failure and failure.wants_network)] or [*left]
 
 
 def without_parameters(test: str) -> str:

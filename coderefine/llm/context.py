@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 
-from coderefine.core import Case, Finding, Read, Task
+from coderefine.core import Case, Finding, Read, Task, repairable
 from coderefine.llm.failing_tests import conftest_excerpts, excerpt, joined
 from coderefine.llm.findings_text import MOST, EvidenceSources, describe, leading, passing_nearby
 from coderefine.llm.folding import MARKED, RAN
@@ -92,10 +92,11 @@ def gather(
     (None: unknown); it needs a test run and is called only if not all code is shown. `wide`: describe all remaining
     failures, not only the most important ones.
     """
+    findings = _repairable(findings, cases)
     sources = EvidenceSources(repository.top, cases, repository.text)
     project = ModuleIndex(repository.text, repository.roots, repository.listing)
     failed = [_failed(finding, cases) for finding in findings if finding.critic == "pytest"]
-    symbols = find_missing(failed, project)
+    symbols = _missing(failed, project, repository)
     share = room * (WIDER if wide else 1.0)
     detailed = leading(findings, sources, wide=wide)
     results = [*_notes(symbols, repository), describe(findings, sources, int(MOST * share), wide=wide)]
@@ -126,6 +127,24 @@ def given_files(task: Task, read: Read) -> str:
     """Return the read-only files of the task, fenced."""
     texts = {path: text for path in task.given if (text := read(path))}
     return fenced_files("given", {path: cut(text, GIVEN) for path, text in texts.items()}, mark(texts.values()))
+
+
+def _repairable(findings: Sequence[Finding], cases: Mapping[str, Case]) -> Sequence[Finding]:
+    """Return `findings` without the failing tests that no patch may repair (see `core.repairable`), if others fail."""
+    failing = {item.symbol: case.failure for item in findings if (case := cases.get(item.symbol))}
+    hopeless = failing.keys() - set(repairable(failing))
+    left = [item for item in findings if item.symbol not in hopeless]
+    return left if any(item.critic == "pytest" for item in left) else findings
+
+
+def _missing(failed: Sequence[Failed], project: ModuleIndex, repository: SourceTree) -> tuple[MissingSymbol, ...]:
+    """Return the missing symbols; those that no patch may add, only if each failing test misses a symbol.
+
+    Otherwise the fault may be elsewhere: it may be the reason why a class of the tests gets a wrong argument.
+    """
+    symbols = find_missing(failed, project)
+    addable = tuple(symbol for symbol in symbols if not symbol.place or repository.is_code(symbol.place))
+    return symbols if all(find_missing([one], project) for one in failed) else addable
 
 
 def _notes(symbols: Sequence[MissingSymbol], repository: SourceTree) -> list[str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from coderefine.core import Case, Failure, Finding, Frame, Span, Status
@@ -557,3 +558,39 @@ def test_a_bracket_in_the_path_of_a_test_to_be_kept_begins_no_parameter() -> Non
         None, {near: Case(near, Status.PASSED, 0.1)}, [Finding("pytest", "failed", far, "", None, far)]
     )
     assert found == "passing now, to be kept: [1]/test_cart.py: test_near"
+
+
+def test_tests_that_no_patch_repairs_do_not_hide_the_other_failures() -> None:
+    """humanize: the request held 15 tests whose plug-in was not installed, and asked for their repair."""
+    wrong = failing("tests/test_cart.py::test_total")
+    lost = Case("tests/test_speed.py::test_fast", Status.ERROR, path="tests/test_speed.py")
+    lost = replace(lost, failure=Failure("fixture 'benchmark' not found", "FixtureLookupError"))
+    files = {**FILES, "tests/test_speed.py": "def test_fast(benchmark):\n    benchmark(len, ())\n"}
+    assert "benchmark" not in str(show(files, [lost, wrong]))
+    assert "benchmark" in str(show(files, [lost])), "nothing else fails"
+
+
+HELPER = """class User:
+    def __init__(self, name):
+        self.name = name
+"""
+OUTER = """from shop import total
+from base import User
+
+def test_user():
+    assert User(**total(1)).name == 1
+
+def test_total():
+    assert total(1) == 1
+"""
+
+
+def test_a_class_of_the_tests_that_refuses_arguments_is_not_missing_while_another_test_fails() -> None:
+    """marshmallow: the fault gave a class of the tests a wrong keyword; 6,500 characters were kept for its users."""
+    message = "User.__init__() got an unexpected keyword argument 'x'"
+    refused = failing("tests/test_user.py::test_user", message=message)
+    refused = replace(refused, failure=Failure(message, "TypeError"))
+    files = {**FILES, "tests/base.py": HELPER, "tests/test_user.py": OUTER}
+    both = show(files, [refused, failing("tests/test_user.py::test_total")])
+    assert "may not be edited" not in str(both)
+    assert "may not be edited" in str(show(files, [refused])), "a reason that no repair exists"

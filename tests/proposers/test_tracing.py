@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from coderefine.config import Config
-from coderefine.core import Case, Check, Failure, Frame, Patch, Status, Step
-from coderefine.project import interpreter, locate
-from coderefine.proposers.model.tracing import cold_tracer, trace_seconds, traced
+from coderefine.core import Case, Check, Failure, Frame, Patch, Status, Step, Views
+from coderefine.project import Place, Protection, interpreter, locate
+from coderefine.proposers.model.tracing import Tracer, cold_tracer, trace_seconds, traced
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo
 
@@ -105,12 +105,51 @@ PROGRAM = {
 }
 
 
+def tracer_of(views: Views, place: Place, config: Config) -> Tracer:
+    python = interpreter(place, config, dict(os.environ))
+    return cold_tracer(views, place, python, config, seconds=30.0, is_test=Protection.of(place, config).is_test)
+
+
+DOCUMENTED = {
+    "shop.py": 'def total(x):\n    """Add one.\n\n    >>> total(1)\n    2\n    """\n    return x + 2\n',
+    "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
+}
+
+
+def test_the_lines_of_a_module_with_a_failing_example_are_traced(tmp_path: Path) -> None:
+    """humanize: the module of a failing docstring was taken for a test; the request held no line of it."""
+    top = make_repo(tmp_path / "p", DOCUMENTED)
+    config, place = Config(), locate([top], top)
+    case = replace(FAILED, id="shop.py::shop.total", path="shop.py")
+    with open_views(place) as views:
+        check = tracer_of(views, place, config)(Patch(), [case], [])
+    assert check.coverage is not None
+    assert 7 in check.coverage[case.id]["shop.py"]
+
+
+def test_failures_of_one_kind_do_not_take_the_place_of_another_failure() -> None:
+    """humanize: twelve tests without their fixture were traced, and not the test of the fault."""
+    lost = Failure("fixture 'benchmark' not found", "FixtureLookupError")
+    cases = [Case(f"test_speed.py::test_{n}", Status.ERROR, path="test_speed.py", failure=lost) for n in range(20)]
+    same = [replace(FAILED, id=f"test_many.py::test_{n}", path="test_many.py") for n in range(20)]
+    wrong = replace(FAILED, failure=Failure("'x'", "KeyError", "", (Frame("shop.py", 2, "total"),)))
+    asked: list[Case] = []
+
+    def tracer(_: Patch, failing: Sequence[Case], __: Sequence[str]) -> Check:
+        asked.extend(failing)
+        return Check("pytest")
+
+    traced(tracer, Patch(), {case.id: case for case in (*cases, *same, wrong)}, FILES.get, lambda _: True)
+    assert [case.id for case in asked[:2]] == ["test_many.py::test_0", wrong.id]
+    assert not any(case.path == "test_speed.py" for case in asked)
+
+
 def test_programs_that_failing_tests_start_are_traced(tmp_path: Path) -> None:
     """tabulate: the request held the tests of its command line and not one line of the program."""
     top = make_repo(tmp_path / "p", PROGRAM)
     config, place = Config(), locate([top], top)
     with open_views(place) as views:
-        trace = cold_tracer(views, place, interpreter(place, config, dict(os.environ)), config, 30.0)
+        trace = tracer_of(views, place, config)
         case = replace(FAILED, path="test_shop.py")
         check = trace(Patch(), [case], [])
     assert check.coverage is not None

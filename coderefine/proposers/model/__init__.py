@@ -106,8 +106,14 @@ class Model:
         """Return a function that traces each tree once; texts are read from the user's tree with the patch applied."""
         if self._interpreter is None:
             return lambda _: None
-        seconds = trace_seconds(situation.baseline.check("pytest"))
-        tracer = cold_tracer(views, self._builder.place, self._interpreter, self._config, seconds)
+        tracer = cold_tracer(
+            views,
+            self._builder.place,
+            self._interpreter,
+            self._config,
+            seconds=trace_seconds(situation.baseline.check("pytest")),
+            is_test=self._builder.protection.is_test,
+        )
         known: dict[tuple[object, ...], Trace | None] = {}
 
         def kept(patch: Patch, failing: Sequence[Case], passing: Sequence[str]) -> Check:

@@ -7,10 +7,23 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, takewhile, zip_longest
 
 from coderefine.config import Config
-from coderefine.core import Ask, Case, Check, Coverage, Freedom, Patch, Status, Views, function_name, without_parameters
+from coderefine.core import (
+    Ask,
+    Case,
+    Check,
+    Coverage,
+    Freedom,
+    Patch,
+    Status,
+    Views,
+    function_name,
+    repairable,
+    without_parameters,
+)
 from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place
+from coderefine.proposers.search.failures import various
 from coderefine.proposers.search.localise import Suspects, suspects, test_sources
 from coderefine.proposers.search.observation import parsed, run_through
 from coderefine.proposers.search.syntax import Function, Module
@@ -22,7 +35,7 @@ Tracer = Callable[[Patch, Sequence[Case], Sequence[str]], Check]
 
 Arguments: the patch, the failing tests, the passing tests. The first WARM passing tests run before the failing ones."""
 FAILING = 12
-"""Maximum number of failing tests that are traced, one of each test function first."""
+"""Maximum number of failing tests that are traced, in the order of `various`."""
 PASSING, MORE = 20, 40
 """Maximum number of near tests (passing tests in the files of failing tests) to trace; MORE applies to quick tests.
 
@@ -52,12 +65,23 @@ def trace_seconds(check: Check | None) -> float:
     return max(SECONDS, RUNS * check.seconds) if check else SECONDS
 
 
-def cold_tracer(views: Views, place: Place, interpreter: Interpreter, config: Config, seconds: float) -> Tracer:
-    """Return a tracer that runs the tests once more in a fresh process, for at most `seconds`."""
+def cold_tracer(
+    views: Views,
+    place: Place,
+    interpreter: Interpreter,
+    config: Config,
+    *,
+    seconds: float,
+    is_test: Callable[[str], bool],
+) -> Tracer:
+    """Return a tracer that runs the tests once more in a fresh process, for at most `seconds`.
+
+    `is_test`: predicate of a path. The files of other failing tests are the program's, with examples in docstrings.
+    """
 
     def trace(patch: Patch, failing: Sequence[Case], passing: Sequence[str]) -> Check:
         first = (*passing[:WARM], *(case.id for case in failing))
-        stepped = tuple((case.id, case.path) for case in failing)
+        stepped = tuple((case.id, case.path) for case in failing if is_test(case.path))
         freedom = FREEDOM if patch.files else None
         ask = Ask(
             tests=(*first, *passing[WARM:]),
@@ -107,9 +131,10 @@ def traced(
 
 
 def _failing(cases: Mapping[str, Case]) -> list[Case]:
-    """Return the failing tests to trace, at most FAILING, without those that end the process."""
-    bad = [case for case in cases.values() if case.status.bad and "::" in case.id]
-    return [case for case in _apart(bad) if not is_deadly(case)][:FAILING]
+    """Return the failing tests to trace, at most FAILING: those that a patch may repair and that end by themselves."""
+    bad = {case.id: case for case in cases.values() if case.status.bad and "::" in case.id}
+    wanted = (bad[name] for name in repairable({name: case.failure for name, case in bad.items()}))
+    return [case for case in various(wanted) if not is_deadly(case)][:FAILING]
 
 
 def _in_functions(coverage: Coverage, modules: Mapping[str, Module]) -> Coverage:

@@ -39,8 +39,8 @@ from coderefine.proposers.search.failures import (
     failed_again,
     first_on,
     in_order,
-    repairable,
     symptoms,
+    to_repair,
     to_repeat,
 )
 from coderefine.proposers.search.observation import Observation, function_of, ranked, run_through
@@ -199,7 +199,7 @@ class Search(Searcher):
         """
         if self.proposed is None or not self.proposed.files.items() <= situation.best.patch.files.items():
             return []
-        left = {case.id for case in repairable(situation)}
+        left = {case.id for case in to_repair(situation)}
         rebased = beside(accepted, [repair for repair in self.chosen.repairs if repair.fixed <= left])
         self.chosen = self.chosen.mapped(rebased)
         self._patches = {id(repair): self._patch(situation, repair) for repair in self.chosen.repairs}
@@ -275,7 +275,7 @@ class Search(Searcher):
         self._listen(Event("stage", f"search: {counted(len(repairs), 'other repair')} and {names[0]}"))
         clock = Clock(min(SCREENING, situation.seconds_left or SCREENING))
         tests = to_repeat(names, self._judging, situation.best.cases)
-        failed, kept = [case.id for case in repairable(situation)], repairs
+        failed, kept = [case.id for case in to_repair(situation)], repairs
         try:
             with self._pool(situation, views, files_of([*failed, *tests]), clock) as pool:
                 kept = passing(pool, repairs, tests, clock, frozenset(failed))
@@ -316,7 +316,7 @@ class Search(Searcher):
 
         Raises RunnerError if no failing test can be judged, or if there is no statement that may be changed.
         """
-        failing = repairable(situation)
+        failing = to_repair(situation)
         self._listen(Event("stage", f"search: loading {counted(len(failing), 'failing test')} and those near"))
         near = files_near([case.id for case in failing], list(situation.best.cases))
         with self._pool(situation, views, near, clock) as pool:
@@ -351,7 +351,7 @@ class Search(Searcher):
 
     def _connect(self, situation: Situation, sites: list[Site], spectrum: Spectrum) -> None:
         """Record which failing tests run the same code (`_together`, `_entered`), and which are ignored (`_aside`)."""
-        standing = {case.id for case in repairable(situation)} | situation.offered
+        standing = {case.id for case in to_repair(situation)} | situation.offered
         self._together = {tests & standing for tests in {*self._together, *spectrum.together}}
         self._aside = situation.offered
         for site in sites:
@@ -364,7 +364,7 @@ class Search(Searcher):
     ) -> AbstractContextManager[AnyPool]:
         """Open a pool whose servers load the test files `files` (None: all)."""
         cases = situation.best.cases
-        deadly = frozenset(case.id for case in repairable(situation) if is_deadly(case))
+        deadly = frozenset(case.id for case in to_repair(situation) if is_deadly(case))
         return self._open_pool(
             views,
             self._place,
@@ -497,7 +497,7 @@ class Search(Searcher):
         """
         self._listen(Event("stage", f"search: comparing {counted(len(repairs), 'repair')}"))
         candidates = [Candidate(place + 1, repair.files) for place, repair in enumerate(repairs)]
-        first = [case.id for case in repairable(situation)]
+        first = [case.id for case in to_repair(situation)]
         tests = [*first, *(name for name in pool.tests if name not in set(first))]
         repaired = {name: one.number for one, repair in zip(candidates, repairs, strict=True) for name in repair.fixed}
         seconds = max(0.0, min(COMPARING, situation.seconds_left or COMPARING))

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from coderefine.core import Case, Failure, Patch, Situation, without_parameters
+from coderefine.core import Case, Patch, Situation, repairable, without_parameters
 from coderefine.runner.cold import is_deadly
 from coderefine.runner.cold_pool import AnyPool, ColdPool
 
@@ -14,25 +14,16 @@ Symptom = tuple[str, str, str]
 MOST_FIRST, MORE_FIRST, CHEAP = 3, 8, 0.01
 """Number of failing tests that run first on a candidate: MOST_FIRST, or up to MORE_FIRST if they take at most CHEAP
 seconds together."""
-NO_FIXTURE = "FixtureLookupError"
-"""The exception if a test requests a missing fixture, often of a plug-in: no change to the program repairs this."""
 
 
-def repairable(situation: Situation) -> list[Case]:
-    """Return the failing tests that a change to the program may repair.
+def to_repair(situation: Situation) -> list[Case]:
+    """Return the failing tests that the search is to repair, see `core.repairable`.
 
-    Tests that are flaky, cannot run alone, lack a fixture or have an offered repair are left out. Tests that need the
-    network are left out if other tests fail, too: most likely they fail because there is no network, and the code that
-    they execute would be as suspicious as the fault.
+    Tests that are flaky, cannot run alone or have an offered repair are left out.
     """
     left = situation.flaky | situation.absent | situation.offered
-    bad = [case for case in situation.best.cases.values() if case.status.bad and case.id not in left]
-    found = [case for case in bad if not _failure(case).exception.endswith(NO_FIXTURE)]
-    return [case for case in found if not _failure(case).wants_network] or found
-
-
-def _failure(case: Case) -> Failure:
-    return case.failure or Failure("")
+    bad = {case.id: case for case in situation.best.cases.values() if case.status.bad and case.id not in left}
+    return [bad[name] for name in repairable({name: case.failure for name, case in bad.items()})]
 
 
 def broken(situation: Situation, patch: Patch | None) -> list[str]:
@@ -56,14 +47,14 @@ def to_repeat(names: Sequence[str], judging: Collection[str], cases: Iterable[st
 
 def symptoms(situation: Situation) -> frozenset[Symptom]:
     """Return the id of each failing test with the type of its exception and its message."""
-    failures = ((case.id, case.failure) for case in repairable(situation))
+    failures = ((case.id, case.failure) for case in to_repair(situation))
     return frozenset(
         (name, str(failure and failure.exception), str(failure and failure.message)) for name, failure in failures
     )
 
 
 def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> list[str]:
-    """Order the failing tests: one of each `_symptom` first, then one of each test function, each time fastest first.
+    """Order the failing tests as `various` does, the fastest first.
 
     `covering`: the tests that execute a statement of the program. Other tests are last, because hardly any repair can
     influence them, but not test modules that cannot be imported. Tests that the servers do not know, or that end
@@ -71,13 +62,19 @@ def in_order(failing: list[Case], pool: AnyPool, covering: frozenset[str]) -> li
     """
     names = {*pool.tests, *pool.broken} - pool.unfit
     fit = sorted((case for case in failing if case.id in names), key=lambda case: case.seconds)
-    kinds: dict[object, str] = {}
-    functions: dict[object, str] = {}
-    for case in fit:
-        kinds.setdefault(_symptom(case), case.id)
-        functions.setdefault(without_parameters(case.id), case.id)
-    every = dict.fromkeys((*kinds.values(), *functions.values(), *(case.id for case in fit)))
+    every = (case.id for case in various(fit))
     return sorted(every, key=lambda name: name not in covering and name not in pool.broken)
+
+
+def various(failing: Iterable[Case]) -> list[Case]:
+    """Order failing tests: one of each `_symptom` first, then one of each test function, then the others."""
+    listed = list(failing)
+    kinds: dict[object, Case] = {}
+    functions: dict[object, Case] = {}
+    for case in listed:
+        kinds.setdefault(_symptom(case), case)
+        functions.setdefault(without_parameters(case.id), case)
+    return list({case.id: case for case in (*kinds.values(), *functions.values(), *listed)}.values())
 
 
 def first_on(

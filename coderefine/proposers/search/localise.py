@@ -33,9 +33,9 @@ UNSEEN = 0.3
 """Base weight of a statement that is in a traceback but not in the coverage."""
 LEAST = 0.02
 """Minimum suspicion of a statement."""
-REFUSED = re.compile(r"(\w+)\(\) (?:takes|missing|got)\b")
-"""CPython's messages for a call that does not match the signature; the group is the function's name."""
-BOUND = re.compile(r"<bound method (?:\w+\.)*(\w+) of")
+REFUSED = re.compile(r"([\w.<>]+)\(\) (?:takes|missing|got)\b")
+"""CPython's messages for a call that does not match the signature; the group is the function's qualified name."""
+BOUND = re.compile(r"<bound method ([\w.<>]+) of")
 UNCALLED = re.compile(r"'(?:method|function)' object (?:has no|is not|cannot)|of type 'method'")
 READ = re.compile(r"\.(\w+)\b(?!\s*\()")
 """An attribute that is read and not called."""
@@ -148,13 +148,16 @@ def _within(function: Function) -> list[ast.stmt]:
 def refusing(failing: Iterable[Case], sources: Mapping[str, str]) -> set[str]:
     """Return the names of functions that failures mention, although probably no line of these functions ran.
 
+    The name of a method is qualified by its class, if the message names the class.
+
     Either a call did not match the signature ("f() takes 1 positional argument but 2 were given"), or the test used a
     method without calling it: `<bound method Row.size of ...>`, or an attribute that the test reads and does not call.
     """
     names: set[str] = set()
     for case in failing:
         messages = case.failure.words if case.failure else ""
-        names.update(match[1] for pattern in (REFUSED, BOUND) for match in pattern.finditer(messages))
+        found = (match[1] for pattern in (REFUSED, BOUND) for match in pattern.finditer(messages))
+        names.update(".".join(name.rpartition("<locals>.")[2].split(".")[-2:]) for name in found)
         if UNCALLED.search(messages):
             names.update(READ.findall(sources.get(case.id, "")))
     return names
@@ -163,7 +166,9 @@ def refusing(failing: Iterable[Case], sources: Mapping[str, str]) -> set[str]:
 def _add_named(weights: dict[ast.stmt, float], modules: Mapping[str, Module], names: set[str]) -> None:
     for module in modules.values():
         for function in module.statements:
-            if isinstance(function, Function) and function.name in names:
+            if isinstance(function, Function) and not names.isdisjoint(
+                {function.name, module.qualified_name(function)}
+            ):
                 weights[function] = max(weights.values(), default=1.0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coderefine.core import Attempt, Case, Check, Failure, Patch, Situation, Status
-from coderefine.proposers.search.failures import repairable, to_repeat
+from coderefine.proposers.search.failures import to_repair, to_repeat
 
 OFFLINE = Failure("<urlopen error [Errno -3] Temporary failure in name resolution>", "urllib.error.URLError")
 WRONG = Failure("assert 1 == 2", "AssertionError")
@@ -18,11 +18,11 @@ def situation(**failures: Failure) -> Situation:
 
 
 def test_a_test_that_lacks_the_network_does_not_hide_the_fault_of_another_one() -> None:
-    assert [case.id for case in repairable(situation(online=OFFLINE, wrong=WRONG))] == ["wrong"]
+    assert [case.id for case in to_repair(situation(online=OFFLINE, wrong=WRONG))] == ["wrong"]
 
 
 def test_a_test_that_lacks_the_network_is_repaired_where_no_other_fails() -> None:
-    assert [case.id for case in repairable(situation(online=OFFLINE))] == ["online"]
+    assert [case.id for case in to_repair(situation(online=OFFLINE))] == ["online"]
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_a_signature_that_refuses_a_call_although_no_line_of_it_ran(module: Modu
 @pytest.mark.parametrize(
     ("text", "source"),
     [
-        ("AssertionError: assert <bound method A.other of <m.A object at 0x1>> == 2", ""),
+        ("AssertionError: assert <bound method other of <m.A object at 0x1>> == 2", ""),
         ("AttributeError: 'function' object has no attribute 'real'", "assert a.other.real == 2"),
         ("TypeError: argument of type 'method' is not iterable", "assert 2 in a.other"),
     ],
@@ -161,6 +161,32 @@ def test_a_signature_that_refuses_a_call_although_no_line_of_it_ran(module: Modu
 def test_a_method_met_where_its_value_was_wanted(module: Module, text: str, source: str) -> None:
     found = suspects({"m.py": module}, {"bad": lines(4)}, [case("bad", message=text)], {"bad": source})
     assert 8 in [stmt.lineno for stmt in found.weights]
+
+
+METHODS = """class Field:
+    def __init__(self):
+        pass
+
+
+class Row:
+    def __init__(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Row.__init__() got an unexpected keyword argument 'x'", {7}),
+        ("m.Row.__init__() got an unexpected keyword argument 'x'", {7}),
+        ("assert <bound method Row.__init__ of <m.Row object at 0x1>> == 2", {7}),
+        ("test_it.<locals>.Case.__init__() got an unexpected keyword argument 'x'", set()),
+    ],
+)
+def test_a_refused_call_of_one_class_says_nothing_about_the_methods_of_others(text: str, found: set[int]) -> None:
+    """attrs, marshmallow: each `__init__` of the project was as suspicious as the most suspicious statement."""
+    suspected = suspects({"m.py": module_of(METHODS)}, {}, [case("bad", message=text, exception="TypeError")], {})
+    assert {stmt.lineno for stmt in suspected.weights} == found
 
 
 def test_a_method_that_is_called_is_not_meant(module: Module) -> None:
