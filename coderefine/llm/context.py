@@ -95,7 +95,7 @@ def gather(
     findings = _repairable(findings, cases)
     sources = EvidenceSources(repository.top, cases, repository.text)
     project = ModuleIndex(repository.text, repository.roots, repository.listing)
-    failed = [_failed(finding, cases) for finding in findings if finding.critic == "pytest"]
+    failed = [_failed(finding, cases, repository) for finding in findings if finding.critic == "pytest"]
     symbols = _missing(failed, project, repository)
     share = room * (WIDER if wide else 1.0)
     detailed = leading(findings, sources, wide=wide)
@@ -157,7 +157,7 @@ def _test_file(finding: Finding, case: Case | None) -> str:
     return case.path if case and case.path else finding.path
 
 
-def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
+def _failed(finding: Finding, cases: Mapping[str, Case], repository: SourceTree) -> Failed:
     """Return the finding's test with all details of its failure."""
     case = cases.get(finding.symbol)
     failure = case.failure if case else None
@@ -167,7 +167,8 @@ def _failed(finding: Finding, cases: Mapping[str, Case]) -> Failed:
         parts += [f"{failure.exception}: {failure.message}", failure.assertion, failure.output]
         frames = tuple(frame.path for frame in failure.frames if _relative(frame.path))
     text = "\n".join(cut(part, SEARCHED) for part in parts)
-    return Failed(_test_file(finding, case), text, "::" not in finding.symbol, frames)
+    inside = any(map(repository.is_code, frames[-1:]))
+    return Failed(_test_file(finding, case), text, "::" not in finding.symbol, frames, inside)
 
 
 def _pointed(

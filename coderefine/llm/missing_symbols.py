@@ -49,13 +49,15 @@ class MissingSymbol:
 class Failed:
     """A failing test: its file, the text of the failure, and the files of the traceback.
 
-    `collection`: whether this is not a single test, but a test module that could not be collected.
+    `collection`: whether this is not a single test, but a test module that could not be collected. `inside`: whether
+    the program raised the exception, so that its innermost frame in the project is not in a test.
     """
 
     path: str
     message: str
     collection: bool
     frames: tuple[str, ...] = ()
+    inside: bool = False
 
 
 def find_missing(failed: Iterable[Failed], project: ModuleIndex) -> tuple[MissingSymbol, ...]:
@@ -141,8 +143,10 @@ class _Finder:
         if self.one.collection:
             yield from self._failing_imports()
         yield from self._unimportable()
-        yield from self._attributes()
         yield from self._parameters()
+        if not self.one.inside:  # else the program is wrong in accessing the attribute, or in calling the function
+            yield from self._attributes()
+            yield from self._signatures()
         for (name,) in self._matches(UNDEFINED) if self._innermost else ():
             yield MissingSymbol((name,), self._innermost, note=f"{name} is not defined")
         for (name,) in self._matches(FIXTURE):
@@ -248,10 +252,15 @@ class _Finder:
                 yield MissingSymbol((attr,), found.path, found.name, note)
 
     def _parameters(self) -> Iterator[MissingSymbol]:
+        """Yield missing parameters; if the program passes the argument, only those whose names the test file has."""
+        source = (self.project.read(self.one.path) or "") if self.one.inside else None
         for called, name in self._matches(PARAMETER):
-            if found := self._callee(called):
+            if (source is None or name in source) and (found := self._callee(called)):
                 note = f"{called}() in {found.path} takes no {name}"
                 yield MissingSymbol((name,), found.path, found.name, note)
+
+    def _signatures(self) -> Iterator[MissingSymbol]:
+        """Yield functions that are called with a wrong number of arguments."""
         for (called,) in self._matches(ARITY):
             if found := self._callee(called):
                 note = f"{called}() in {found.path} takes other arguments than the tests pass"

@@ -41,18 +41,21 @@ BROKEN = 12
 """Number of lines shown before and after a syntax error."""
 LONGEST_HEADER = 3
 """Maximum number of comment lines at the top of a file that are shown; a longer comment is taken for a licence."""
-ENOUGH, LIMIT = 1_800, 6_000
-"""Maximum number of characters of the shown functions: if the function at fault is probably among them, and if not.
+LIMIT = 6_000
+"""Maximum number of characters of the shown functions; the first one may be longer."""
+ENOUGH = 1_800
+"""The same limit for functions that are shown for another reason than a failing test, if there are others."""
+SHARPNESS = 7
+"""Exponent with which the suspicion of a function becomes its chance to be at fault, relative to other functions.
 
-The first function may be longer."""
-SHARPNESS = 10
-"""Exponent with which the suspicion of a function becomes the probability that it is at fault.
-
-Measured on mistakes in real projects: in two of three cases the function at fault is the most suspicious one; it is
-seldom one of the many functions that are half as suspicious.
-"""
-CERTAIN = 0.88
-"""The limit is ENOUGH as soon as the shown functions include the function at fault with this probability."""
+Measured on mistakes in real projects: in three of four cases the function at fault is the most suspicious one; it is
+seldom one of the many functions that are half as suspicious."""
+INNERMOST, RAISED = 3, 0.05
+"""Additional chance of the INNERMOST functions of a traceback: the wrong value may come from a caller, whose lines many
+passing tests execute."""
+WORTH = 6e-5
+"""Minimum chance per character for which a function is shown. On 67 mistakes in real projects this rule selected the
+function at fault as often, with fewer characters, as rules with a sum of chances that is enough."""
 HEADING = 200
 """Estimated number of characters shown in addition to a function: its class, imports, the code that it uses."""
 OUTWARDS = 0.9
@@ -209,17 +212,21 @@ class Selection:
         return dict.fromkeys(item for module, line in found if (item := module.at(line)))
 
     def _add_suspicious(self, trace: Trace, pointed: Sequence[tuple[str, int]]) -> None:
-        """Add definitions that may be at fault: the most suspicious one, then the others by probability per character.
+        """Add definitions that may be at fault: the most suspicious one, then those that are WORTH their characters.
 
-        As soon as the added definitions include the one at fault with probability CERTAIN, the limit is ENOUGH instead
-        of LIMIT. Without a trace, only the definitions on the tracebacks are suspicious.
+        Without a trace, only the definitions on the tracebacks are suspicious.
         """
-        likely = {item: value**SHARPNESS for item, value in self._suspicion(trace, pointed).items()}
-        first = next(iter(likely), None)
-        missing, bound = sum(likely.values()), (1 - CERTAIN) * sum(likely.values())
-        for item in sorted(likely, key=lambda item: (item is not first, -likely[item] / self._cost(item))):
-            self._take(item, LIMIT if missing > bound else ENOUGH)
-            missing -= likely[item]
+        suspicion = self._suspicion(trace, pointed)
+        inner = list(self._items(pointed))[:INNERMOST]
+        chances = {
+            item: (value**SHARPNESS + RAISED * (item in inner)) * (1 + self._executed(item))
+            for item, value in suspicion.items()
+        }
+        total, first = sum(chances.values()), next(iter(suspicion), None)
+        worth = {item: chance / total / self._cost(item) for item, chance in chances.items()}
+        for item in sorted(worth, key=lambda item: (item is not first, -worth[item])):
+            if item is first or worth[item] >= WORTH:
+                self._take(item, LIMIT)
 
     def _suspicion(self, trace: Trace, pointed: Sequence[tuple[str, int]]) -> dict[Definition, float]:
         """Return the definitions that may be at fault, with their suspicion.
@@ -237,6 +244,10 @@ class Selection:
         for depth, item in enumerate(self._items(pointed)):
             suspicion.setdefault(item, OUTWARDS ** (depth + bool(ranked)))
         return suspicion
+
+    def _executed(self, item: Definition) -> int:
+        """Return how many lines of the body of `item` failing tests executed: each of them may be wrong."""
+        return len(self._ran(item.path).intersection(range(item.body, item.last + 1)))
 
     def _cost(self, item: Definition) -> int:
         """Return roughly the number of characters that are needed to show `item`."""

@@ -484,9 +484,30 @@ def suspicious(sizes: Mapping[str, int], **weights: float) -> str:
     return traced(files, Trace({"shop/cart.py": frozenset(lines)}, {"shop/cart.py": lines})).code
 
 
-def test_beside_one_clear_suspect_only_few_others_are_shown() -> None:
+def test_beside_one_clear_suspect_no_other_function_is_shown() -> None:
     code = suspicious(dict.fromkeys("abcdef", 40), a=0.5, b=1.0, c=0.5, d=0.5, e=0.5, f=0.5)
-    assert [name for name in "abcdef" if f"def {name}(x)" in code] == ["a", "b", "c"]
+    assert [name for name in "abcdef" if f"def {name}(x)" in code] == ["b"]
+
+
+def test_the_caller_of_the_function_that_raised_is_shown_beside_one_clear_suspect() -> None:
+    """pyflakes: the fault was in the caller, 490 characters long, and only the function that raised was shown."""
+    text = "".join(function(name, 20) for name in "abc")
+    inner, caller = place(text, "a") + 3, place(text, "b") + 3
+    files = {**FILES, "shop/cart.py": text + function("unused", 300)}
+    trace = Trace({"shop/cart.py": frozenset({inner, caller})}, {"shop/cart.py": {inner: 1.0, caller: 0.3}})
+    frames = (Frame("shop/cart.py", caller, "b"), Frame("shop/cart.py", inner, "a"))
+    assert "def b(x)" in traced(files, trace, frames=frames).code
+    assert "def b(x)" not in traced(files, trace).code
+
+
+def test_of_equally_suspicious_functions_the_one_with_more_executed_lines_is_shown() -> None:
+    text = "".join(function(name, 20) for name in "abc")
+    first, much, little = (place(text, name) + 3 for name in "abc")
+    files = {**FILES, "shop/cart.py": text + function("unused", 300)}
+    ran = frozenset({first, *range(much, much + 18), little})
+    trace = Trace({"shop/cart.py": ran}, {"shop/cart.py": {first: 1.0, much: 0.55, little: 0.55}})
+    code = traced(files, trace).code
+    assert ("def b(x)" in code, "def c(x)" in code) == (True, False)
 
 
 def test_functions_that_are_equally_suspicious_are_all_shown() -> None:
@@ -594,3 +615,25 @@ def test_a_class_of_the_tests_that_refuses_arguments_is_not_missing_while_anothe
     both = show(files, [refused, failing("tests/test_user.py::test_total")])
     assert "may not be edited" not in str(both)
     assert "may not be edited" in str(show(files, [refused])), "a reason that no repair exists"
+
+
+METHOD = """class Row:
+    def add(self, one, two):
+        return one + two
+
+
+def total(rows):
+    return Row().add(rows)
+"""
+
+
+def test_a_call_in_the_program_that_is_wrong_is_not_a_missing_parameter() -> None:
+    """beautifulsoup4: a wrong method was called; the tests of that method were shown, and not the line that called."""
+    files = {**FILES, "shop/cart.py": function("unused", 300) + METHOD}
+    line = files["shop/cart.py"].count("\n")
+    message = "Row.add() missing 1 required positional argument: 'two'"
+    frames = (Frame("tests/test_cart.py", 13, "test_total"), Frame("shop/cart.py", line, "total"))
+    case = failing("tests/test_cart.py::test_total", message=message, frames=frames)
+    assert "takes other arguments than the tests pass" not in show(files, [case]).evidence
+    tested = failing("tests/test_cart.py::test_total", message=message, frames=frames[:1])
+    assert "takes other arguments than the tests pass" in show(files, [tested]).evidence

@@ -14,6 +14,7 @@ import pytest
 
 from coderefine.config import Config
 from coderefine.core import (
+    Alternative,
     Attempt,
     Case,
     Check,
@@ -21,6 +22,7 @@ from coderefine.core import (
     Finding,
     Frame,
     Limits,
+    Offer,
     Patch,
     Situation,
     Span,
@@ -32,7 +34,7 @@ from coderefine.errors import BudgetError, ModelError
 from coderefine.project import Place, Protection, locate
 from coderefine.proposers.model import Model
 from coderefine.proposers.model.prompt_state import Overlay
-from coderefine.proposers.model.request_builder import ledger
+from coderefine.proposers.model.request_builder import OFFERED, ledger, plausible
 from tests.support.clients import Line, Notebook, line
 from tests.support.llm_server import Reply, Script, Seen, error
 from tests.support.repo import make_repo, write
@@ -772,3 +774,13 @@ def test_the_reason_why_the_newest_attempt_failed_is_never_cut(tmp_path: Path) -
     start, refused = Attempt(0, Patch(), (), Verdict(ok=True)), Attempt(1, patch, (), Verdict(ok=False, reason=reason))
     situation = Situation(start, start, (start, refused), (), (".",))
     assert ledger(situation, Overlay(tmp_path, Patch()), room=60).endswith(reason)
+
+
+def test_offers_that_repair_no_test_are_no_rivals_and_others_are_shortened() -> None:
+    """h2: fourteen rewritings for lint rules were listed; the request had 15,000 characters."""
+    patches = [Patch({"cart.py": f"x = {n}\n".encode() * 200}, summary=f"patch {n}") for n in range(40)]
+    alternatives = tuple(Alternative(patch) for patch in patches)
+    assert plausible([Offer(alternatives)]) == ""
+    text = plausible([Offer(alternatives, frozenset({"test_cart.py::test_total"}))])
+    assert "patch 0" in text
+    assert len(text) < OFFERED + 100

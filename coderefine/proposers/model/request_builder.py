@@ -41,6 +41,8 @@ CHANGE = 160
 """Maximum number of characters of the changed lines of a listed attempt."""
 LIST = 2_400
 """Maximum number of characters of the list in a request without a length limit."""
+OFFERED = 2_400
+"""Maximum number of characters of the description of offered patches."""
 PLAUSIBLE = """The tests pass with each of these repairs, so the tests do not say which is right; perhaps none is.
 Docstrings, names, callers and similar functions may. Take one of them, or write a better one."""
 
@@ -188,16 +190,18 @@ def _changes(patch: Patch, start: Overlay) -> Iterator[str]:
 
 
 def plausible(offers: Sequence[Offer]) -> str:
-    """Describe the plausible patches in `offers`, and the inputs for which their results differ; "" without offers.
+    """Describe the plausible patches in `offers`, and the inputs for which their results differ, see OFFERED.
 
-    From names and docstrings, the model may see which of these patches is right.
+    From names and docstrings, the model may see which of these patches is right. Offers that repair no test, such as
+    rewritings for a lint rule, are left out; return "" if there are no others.
     """
     lines = [PLAUSIBLE]
+    offers = [offer for offer in offers if offer.tests]
     for offer in offers:
         for number, alternative in enumerate(offer.alternatives, 1):
             lines += [f"{number}. {alternative.patch.summary}", *offer.diff(alternative)]
         lines += [question.text() for question in offer.questions]
-    return "\n".join(lines) if offers else ""
+    return cut("\n".join(lines), OFFERED) if offers else ""
 
 
 def lint_rules(root: Path, config: Config) -> str:
