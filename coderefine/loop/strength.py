@@ -127,8 +127,9 @@ class Strength:
             listen=self.listen,
         ) as pool:
             pool.observe((), running, OBSERVING * max(0.0, until[0] - time.monotonic()))
-            # A mutant that hangs in a long suite may take minutes.
-            plan = Plan(known=known | pool.unfit, many=each > LONG, ends=until[1])
+            # A mutant that hangs in a long suite may take minutes. It counts as killed, and does not run once more with
+            # a longer limit: the proof has just measured how long its tests take.
+            plan = Plan(known=known | pool.unfit, retry=0.0, many=each > LONG, ends=until[1])
             judged = counted_mutants(pool.judge(_in_time(wrong, until), plan), len(wrong), self.listen)
             changed = _changed(pool, originals, running, repaired)
         return _counted(attempt.patch, wrong, judged, changed)
