@@ -167,7 +167,9 @@ def _failed(finding: Finding, cases: Mapping[str, Case], repository: SourceTree)
         parts += [f"{failure.exception}: {failure.message}", failure.assertion, failure.output]
         frames = tuple(frame.path for frame in failure.frames if _relative(frame.path))
     text = "\n".join(cut(part, SEARCHED) for part in parts)
-    inside = any(map(repository.is_code, frames[-1:]))
+    # An AttributeError that only the message of another exception quotes was not raised by the test's own line either.
+    quoted = failure is not None and not failure.exception.endswith(("AttributeError", "TypeError"))
+    inside = quoted or any(map(repository.is_code, frames[-1:]))
     return Failed(_test_file(finding, case), text, "::" not in finding.symbol, frames, inside)
 
 

@@ -155,7 +155,8 @@ class _Finder:
         for (name,) in self._matches(OPTION):
             yield self._option(name)
         for quoted, bare in self._matches(FILE):
-            yield self._file(quoted or bare)
+            if set("./") & set(quoted or bare):  # else it is probably a program that is not installed
+                yield self._file(quoted or bare)
 
     def _matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[str, ...]]:
         """Yield the groups of each match of `pattern` in the failure's message; skip text that is in the test file."""

@@ -635,5 +635,8 @@ def test_a_call_in_the_program_that_is_wrong_is_not_a_missing_parameter() -> Non
     frames = (Frame("tests/test_cart.py", 13, "test_total"), Frame("shop/cart.py", line, "total"))
     case = failing("tests/test_cart.py::test_total", message=message, frames=frames)
     assert "takes other arguments than the tests pass" not in show(files, [case]).evidence
-    tested = failing("tests/test_cart.py::test_total", message=message, frames=frames[:1])
+    tested = failing("tests/test_cart.py::test_total", frames=frames[:1])
+    tested = replace(tested, failure=Failure(message, "TypeError", frames=frames[:1]))
     assert "takes other arguments than the tests pass" in show(files, [tested]).evidence
+    caught = failing("tests/test_cart.py::test_total", message=f"assert 1 == <Result TypeError('{message}')>")
+    assert "takes other arguments than the tests pass" not in show(files, [caught]).evidence, "click: of its runner"
