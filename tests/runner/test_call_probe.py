@@ -8,7 +8,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FunctionType
@@ -575,11 +575,29 @@ def test_calls_of_packages_in_a_virtual_environment_inside_the_project_are_not_c
     assert found.kinds.count("p") == 1
 
 
-def probed(tmp_path: Path, program: str, tests: str, candidate: str, seconds: float) -> Comparison:
+def probed(
+    tmp_path: Path, program: str, tests: str, candidate: str, seconds: float, *, failing: Sequence[str] = ()
+) -> Comparison:
     top = make_repo(tmp_path / "p", {"m.py": program, "test_m.py": tests})
     place, config = locate([top], top), Config()
     with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
-        return pool.probe([Candidate(1, {"m.py": candidate.encode()})], pool.tests, seconds)
+        return pool.probe([Candidate(1, {"m.py": candidate.encode()})], pool.tests, seconds, failing=failing)
+
+
+@pytest.mark.parametrize("parameters", [False, True], ids=["one test", "many tests"])
+def test_the_call_in_which_a_test_fails_is_compared_after_many_other_calls(tmp_path: Path, *, parameters: bool) -> None:
+    """more-itertools: a test failed in its 20th call of a function; no repair changed one of the recorded calls."""
+    program = "def fee(n):\n    if n < 900:\n        return 0\n    return None + n\n"
+    body = "    for n in range(950):\n        fee(n)\n"
+    test = f"def test_fee():\n{body}"
+    if parameters:
+        mark = "@pytest.mark.parametrize('by', range(30))\n"
+        test = f"import pytest\n\n\n{mark}def test_fee(by):\n{body.replace('fee(n)', 'fee(n + by)')}"
+    names = [f"test_m.py::test_fee[{by}]" for by in range(30)] if parameters else ["test_m.py::test_fee"]
+    tests = f"from m import fee\n{test}"
+    found = probed(tmp_path, program, tests, program.replace("None", "1"), 10.0, failing=names)
+    assert found.changed(1, "f")[0] >= 1
+    assert found.kinds.count("f") <= 20
 
 
 def test_an_object_that_cannot_be_read_yet_does_not_hide_all_other_answers(tmp_path: Path) -> None:

@@ -31,8 +31,10 @@ CALLS = 40
 """Maximum number of recorded calls that test files make; edited functions have a separate maximum, for any caller.
 
 For each function, at most PER_FUNCTION calls in failing tests and PER_FUNCTION calls in passing tests are recorded.
+Besides, the last call of an edited function in a failing test is recorded, because the test may have failed in this
+call; at most MOST_LAST such calls for one function.
 """
-PER_FUNCTION = 8
+PER_FUNCTION, MOST_LAST = 8, 4
 MOST_FIELDS = 6
 """Maximum number of attributes of one argument with which another argument may be compared."""
 SLOW, MOST_SLOW = 0.02, 3
@@ -78,6 +80,8 @@ CONTRADICTS = "?"
 UNIONS = (typing.Union, types.UnionType)
 COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 T = TypeVar("T")
+Arguments = tuple[list[Any], dict[str, Any]]
+"""Positional arguments and keyword arguments of a call."""
 
 
 class Call(NamedTuple):
@@ -138,6 +142,8 @@ class CallRecorder:
         self._counts: dict[tuple[types.CodeType, bool], int] = {}
         self._kept = {True: 0, False: 0}
         self._slow: dict[types.CodeType, int] = {}
+        self._last: dict[types.CodeType, tuple[types.FunctionType, Arguments]] = {}
+        """The last calls that were not recorded, in the running test; their arguments are not copied."""
         self.calls: list[Call] = []
 
     def start(self) -> None:
@@ -146,12 +152,14 @@ class CallRecorder:
     def stop(self) -> None:
         sys.setprofile(None)
         self._frames.clear()
+        self._record_last()
 
     def wants(self, entered: Iterable[types.CodeType], *, failing: bool) -> bool:
-        """Return whether more calls of a test may be recorded.
+        """Return whether more calls of the next test may be recorded. Called between tests.
 
         `entered`: the edited functions that the test enters. `failing`: whether it is a failing test.
         """
+        self._record_last()
         if self._left <= 0:
             return False
         return not self._full(edited=False, failing=failing) or any(
@@ -165,16 +173,29 @@ class CallRecorder:
         edited = id(code) in self._edited
         if not (edited or self._from_test(frame.f_back.f_code.co_filename)):
             return
-        if self._enough(code, edited=edited, failing=self._failing()) or self._again(frame):
+        failing = self._failing()
+        enough = self._enough(code, edited=edited, failing=failing)
+        if (enough and not (edited and failing)) or self._again(frame):
             return
         function = self._find(code)
         if function is None:
             return
         sys.setprofile(None)
         try:
-            self._note(function, frame)
+            values = bound(code, frame.f_locals)
+            if enough:
+                self._last[code] = function, values
+            else:
+                self._record(function, code, values, failing=failing)
         finally:
             sys.setprofile(self._traced_call)
+
+    def _record_last(self) -> None:
+        """Record the last calls of the failing test that has ended; its arguments may have changed since the call."""
+        last, self._last = self._last, {}
+        for code, (function, values) in last.items():
+            if self._counts[code, True] < PER_FUNCTION + MOST_LAST and self._slow.get(code, 0) < MOST_SLOW:
+                self._record(function, code, values, failing=True)
 
     def _full(self, *, edited: bool, failing: bool) -> bool:
         """Return whether enough calls are recorded in all; half of the maximum is reserved for passing tests."""
@@ -198,12 +219,10 @@ class CallRecorder:
         self._frames.append(frame)
         return False
 
-    def _note(self, function: types.FunctionType, frame: types.FrameType) -> None:
-        code, failing = frame.f_code, self._failing()
+    def _record(self, function: types.FunctionType, code: types.CodeType, values: Arguments, *, failing: bool) -> None:
         self._counts[code, failing] = self._counts.get((code, failing), 0) + 1
         began = time.thread_time()
         try:
-            values = bound(code, frame.f_locals)
             args, kwargs = copied_or_shared(values, function) if self._sharing else copied(values)
         except Exception:  # a __deepcopy__ of the project may raise anything; such a call cannot be repeated
             return
@@ -217,7 +236,7 @@ class CallRecorder:
             self.calls.append(Call(function, args, kwargs, recorded=True, failing=failing, heavy=heavy))
 
 
-def bound(code: types.CodeType, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def bound(code: types.CodeType, values: dict[str, Any]) -> Arguments:
     """Return the arguments (args, kwargs) in `values`, the initial locals of a frame of `code`."""
     count, keywords = code.co_argcount, code.co_kwonlyargcount
     names = code.co_varnames

@@ -36,7 +36,8 @@ CONFUSED = tuple(tuple(group.split()) for group in (
     "enumerate zip range", "chr ord", "bin hex oct", "start end stop span", "group groups groupdict",
     "isinstance issubclass", "getattr hasattr setattr", "list dict set tuple", "dirname basename", "name stem suffix",
     "accumulate chain", "permutations combinations product", "mean median", "rotate reverse", "lower strip",
-    "exists is_file is_dir", "put get", "acquire release", "enter exit", "left right", "first last",
+    "exists is_file is_dir", "put get", "acquire release", "enter exit", "left right", "first last", "date time",
+    "now utcnow today",
 ))  # fmt: skip
 """Groups of names that are often confused with each other."""
 LIBRARIES = frozenset(
