@@ -154,9 +154,7 @@ class _Finder:
             yield MissingSymbol((name,), place, note=f"no fixture is called {name}; others are in {place}")
         for (name,) in self._matches(OPTION):
             yield self._option(name)
-        for quoted, bare in self._matches(FILE):
-            if set("./") & set(quoted or bare):  # else it is probably a program that is not installed
-                yield self._file(quoted or bare)
+        yield from self._files()
 
     def _matches(self, pattern: re.Pattern[str]) -> Iterator[tuple[str, ...]]:
         """Yield the groups of each match of `pattern` in the failure's message; skip text that is in the test file."""
@@ -305,6 +303,11 @@ class _Finder:
                 if module and PARSER.search(module.source(item)):
                     return MissingSymbol((name,), path, item.name, f"{note}; others are in {path}")
         return MissingSymbol((name,), note=note)
+
+    def _files(self) -> Iterator[MissingSymbol]:
+        """Yield missing files; a name without a point or a slash is probably a program that is not installed."""
+        paths = (quoted or bare for quoted, bare in self._matches(FILE))
+        yield from (self._file(path) for path in paths if set("./") & set(path))
 
     def _file(self, path: str) -> MissingSymbol:
         folder = PurePosixPath(path).parent.as_posix()

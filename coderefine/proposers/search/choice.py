@@ -41,7 +41,7 @@ EMPTY, NEAR = 1.0, 5.0
 some removals pass the tests by chance. NEAR: there is no penalty if the score of this repair is NEAR or more below the
 best score of its group."""
 OPERATOR, NAME, CONSTANT = range(3)
-"""Kinds of tokens, in the order in which repairs that change only such tokens are preferred."""
+"""Kinds of tokens."""
 WORDS = frozenset(("and", "or", "not", "in", "is"))
 """Operators that are keywords."""
 UNINTENDED = {ENDLESS, *(f"{RAISED}{name}" for name in ACCIDENTS)}
@@ -120,7 +120,7 @@ def _emptying(repair: Repair) -> bool:
     return repair.ignores or bool(repair.proposed.scored.operator.shortcut)
 
 
-def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
+def plainness(repair: Repair) -> tuple[bool, int, bool, bool, int, float]:
     """Return a sort key for repairs that behave alike; the simplest repair has the lowest key.
 
     The parts of the key:
@@ -128,7 +128,7 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     1. whether the repair removes behaviour;
     2. the number of changed tokens other than parentheses, at least 1: an indentation is no smaller change;
     3. False if the repair only moves a limit by one, which changes the fewest cases, or only removes a `not`;
-    4. the kind of the changed tokens: operators before names before constants;
+    4. whether a constant changes: operators and names come first;
     5. by how many tokens the result is longer: `a != b` is better than `not a == b`;
     6. the negative score.
 
@@ -137,14 +137,14 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, int, int, float]:
     parts = repair.proposed.scored.edit.parts
     text = repair.proposed.scored.site.module.text
     if _exchange(parts, text):
-        return _emptying(repair), 1, False, OPERATOR, 0, -worth(repair)
+        return _emptying(repair), 1, False, False, 0, -worth(repair)
     steps = list(_changes(repair))
     changed = sum(max(len(old), len(new)) for old, new in steps)
     longer = sum(len(new) - len(old) for old, new in steps)
-    kind = max([OPERATOR, *(_kind(token) for old, new in steps for token in (*old, *new))])
+    constant = any(_kind(token) == CONSTANT for old, new in steps for token in (*old, *new))
     removed = steps == [(["not"], [])] and not NEGATED.search(text[parts[0].start : parts[0].end])
     wide = not removed and (len(steps) != 1 or not _moves_limit(*steps[0]))
-    return _emptying(repair), max(1, changed), wide, kind, longer, -worth(repair)
+    return _emptying(repair), max(1, changed), wide, constant, longer, -worth(repair)
 
 
 def _moves_limit(old: Sequence[str], new: Sequence[str]) -> bool:

@@ -71,7 +71,8 @@ def ranked(
     groups = separate(failing, found.spectrum)
     views = [(found, Hints.of(failing, sources)), *((suspected(one), Hints.of(one, sources)) for one in groups)]
     likely = _likeliest(views, SEPARATE if found.spectrum.traced <= SMALL else SELDOM)
-    best = dict(sorted(likely.items(), key=lambda item: -item[1][0])[:MOST_SITES])
+    places = _places({**entered, **constants})
+    best = dict(sorted(likely.items(), key=lambda item: (-item[1][0], places[item[0]]))[:MOST_SITES])
     world, spans = ProjectContext({**entered, **modules}, changes=changes), running(entered, failing)
     seen = {node: values for here, _ in views for node, values in here.seen.items()}
     contexts = _contexts({**entered, **constants}, list(best), world, seen)
@@ -80,6 +81,13 @@ def ranked(
         for stmt, (suspicion, here, hints) in best.items()
     )
     return list(filterfalse(lambda site: _asserts(site, observation), sites)), found.spectrum
+
+
+def _places(modules: Mapping[str, Module]) -> dict[ast.stmt, tuple[str, int, int]]:
+    """Return path, line and column of each statement, by which equally suspicious ones are ordered in every process."""
+    return {
+        stmt: (path, stmt.lineno, stmt.col_offset) for path, module in modules.items() for stmt in module.statements
+    }
 
 
 def _asserts(site: Site, observation: Observation) -> bool:

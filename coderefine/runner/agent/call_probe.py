@@ -177,18 +177,22 @@ class CallRecorder:
         enough = self._enough(code, edited=edited, failing=failing)
         if (enough and not (edited and failing)) or self._again(frame):
             return
-        function = self._find(code)
-        if function is None:
-            return
         sys.setprofile(None)
         try:
-            values = bound(code, frame.f_locals)
-            if enough:
-                self._last[code] = function, values
-            else:
-                self._record(function, code, values, failing=failing)
+            self._note(frame, failing=failing, last=enough)
         finally:
             sys.setprofile(self._traced_call)
+
+    def _note(self, frame: types.FrameType, *, failing: bool, last: bool) -> None:
+        """Record a call; if `last`, only if it turns out to be the last one of its function in the running test."""
+        function = self._find(frame.f_code)
+        if function is None:
+            return
+        values = bound(frame.f_code, frame.f_locals)
+        if last:
+            self._last[frame.f_code] = function, values
+        else:
+            self._record(function, frame.f_code, values, failing=failing)
 
     def _record_last(self) -> None:
         """Record the last calls of the failing test that has ended; its arguments may have changed since the call."""

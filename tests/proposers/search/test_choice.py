@@ -88,6 +88,12 @@ def test_of_repairs_that_behave_alike_the_plainest_is_first(plain: tuple[str, st
     assert first(better, Given(-4.5, SAME, old=plain[0], new=plain[1])) == 1
 
 
+def test_of_repairs_that_behave_alike_a_likely_name_comes_before_an_unlikely_operator() -> None:
+    """oauthlib: `set(token) != self.lengths` was written for `set(token) <= self.safe_characters`."""
+    assert first(Given(-8.0, SAME, old="<", new="!="), Given(-4.0, SAME, old="size", new="limit")) == 1
+    assert first(Given(-8.0, SAME, old="size", new="limit"), Given(-4.0, SAME, old="<", new="!=")) == 1
+
+
 def exchanging(score: float, one: str, two: str) -> Repair:
     parts = (Replacement(at := LINE.index(old), at + len(old), new) for old, new in ((one, two), (two, one)))
     scored = Scored(score, Edit(tuple(parts)), PLAIN, cast(Site, Place()))

@@ -7,6 +7,8 @@ import pytest
 from coderefine.core import Case, Failure, Frame, Status, Step
 from coderefine.proposers.search.localise import suspects
 from coderefine.proposers.search.localise import test_sources as sources_of
+from coderefine.proposers.search.observation import Observation
+from coderefine.proposers.search.observation import ranked as of_observation
 from coderefine.proposers.search.spectrum import makers
 from coderefine.proposers.search.suspiciousness_features import differing
 from coderefine.proposers.search.syntax import Module
@@ -357,3 +359,14 @@ def test_the_text_of_a_test_is_that_of_its_class_or_of_a_base_class(name: str, t
     read = {"t.py": module_of(f"{tests}\n\nclass C(B):\n    pass\n", "t.py")}
     found = sources_of([Case(f"t.py::{name}", Status.FAILED, path="t.py")], read)
     assert found[f"t.py::{name}"].strip() == f"assert {text}"
+
+
+def test_equally_suspicious_statements_have_the_same_order_in_every_process() -> None:
+    """Sets of statements are ordered by address: the same search tried other edits first from run to run."""
+    text = "def f(x):\n" + "".join(f"    x = x + {n}\n" for n in range(40)) + "    return x\n"
+    failing = [case("t", message="assert 1 == 2")]
+    ran = {"t": {"m.py": frozenset(range(2, 43))}}
+    sites, _ = of_observation(Observation(failing, ran, {"m.py": text.encode()}, frozenset({"m.py"}), {}))
+    found = [site.stmt.lineno for site in sites if site.suspicion == sites[1].suspicion]
+    assert found == sorted(found)
+    assert len(found) > 30

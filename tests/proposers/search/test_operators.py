@@ -519,6 +519,25 @@ def test_a_method_that_does_not_exist_is_replaced_by_those_of_the_very_object() 
     assert found[text.replace("deserialize", "startswith")] > found[text.replace("deserialize", "split")]
 
 
+def test_a_method_of_a_list_is_not_read_without_a_call() -> None:
+    """beautifulsoup4: `any(ruleset.extend for …)` was first, and 13 plausible patches were like it."""
+    text = body("return x.size")
+    found = weighted("attribute", text, 2, hints=Hints(absent={"size": ("append", "count", "sizes")}))
+    assert [text.replace("size", name) in found for name in ("append", "count", "sizes")] == [False, True, True]
+
+
+@pytest.mark.parametrize("line", ["return self[Code.MAX_LIST_SIZE]", "self[Code.MAX_LIST_SIZE] = value"])
+def test_the_name_of_the_function_tells_which_item_it_returns_or_sets(line: str) -> None:
+    """h2: `header_table_size` set another item; the right name was at place 78."""
+    text = f"class Settings:\n    def header_table_size(self, value=None):\n        {line}\n"
+    others = "\n".join(f"print(Code.{name})" for name in ("HEADER_TABLE_SIZE", "PUSH", "MAX_LIST_SIZE"))
+    boosts = weighted("attribute", f"{text}\n{others}\n", 3, boost=True)
+    found = {
+        name: boosts[f"{text.replace('MAX_LIST_SIZE', name)}\n{others}\n"] for name in ("HEADER_TABLE_SIZE", "PUSH")
+    }
+    assert found["HEADER_TABLE_SIZE"] > 1 > found["PUSH"]
+
+
 def test_a_value_in_place_of_a_long_expression_is_unlikely() -> None:
     """click: `bar_length = self.pos` was written for `int(self.pct * self.width)`, with a slip in one of the names."""
     short, long = body("z = x", "return z"), body("z = abs(x.size * 3)", "return z")

@@ -58,6 +58,10 @@ COUNTERPARTS = {
 }  # fmt: skip
 USUAL_METHODS = tuple(dict.fromkeys((*METHODS, *RECEIVERS, "get", "pop", "copy", "update")))
 """Methods of builtin types that are called often."""
+BUILTIN_METHODS = frozenset(name for type_ in (list, dict, set, str) for name in vars(type_)) - {
+    "center", "count", "format", "index", "items", "keys", "title", "values",
+}  # fmt: skip
+"""Methods of builtin types, without names that other objects often have for data."""
 LIBRARY_TYPES = (datetime.datetime, datetime.date, datetime.timedelta, Decimal, PurePath, Path, re.Match, re.Pattern)
 SIMILAR = 0.5
 """Least likeness of a name that may stand for another one, see `likeness`."""
@@ -158,8 +162,9 @@ def variables(site: Site) -> Iterator[Edit]:
 def _wanted(site: Site, node: ast.AST) -> str:
     """Return the name that the value of `node` gets: of a parameter, a keyword or a target; "" if it gets none.
 
-    For the collection of a loop, return the plural of the loop's variable. For `*x` and `**x` in a call, return the
-    parameter of the current function that has the same number of stars.
+    For the index of an item of `self`, return the name of the function. For the collection of a loop, return the plural
+    of the loop's variable. For `*x` and `**x` in a call, return the parameter of the current function that has the same
+    number of stars.
     """
     match parent := site.module.parents.get(node):
         case ast.keyword(arg=str(name)):
@@ -169,6 +174,8 @@ def _wanted(site: Site, node: ast.AST) -> str:
             return getattr(own.vararg if isinstance(parent, ast.Starred) else own.kwarg, "arg", "")
         case ast.Call():
             return _parameter(site, parent, node)
+        case ast.Subscript(value=ast.Name(id="self"), slice=index) if index is node:
+            return getattr(site.local.function, "name", "")
         case ast.For(target=ast.Name(id=name), iter=value) | ast.comprehension(target=ast.Name(id=name), iter=value):
             return f"{name}s" if value is node else ""
         case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=value):
@@ -399,10 +406,13 @@ def attribute_options(site: Site, node: ast.Attribute, *, called: bool) -> dict[
 def _of_object(site: Site, node: ast.Attribute, *, called: bool) -> Iterator[tuple[str, float]]:
     """Yield the attributes of the object that lacks the attribute `node` in a failing test, with weights.
 
-    If `node` is called in a condition, methods that do not return a bool get a lower weight.
+    If `node` is called in a condition, methods that do not return a bool get a lower weight. If `node` is not called,
+    methods of builtin types are left out.
     """
     test = called and isinstance(site.module.parents.get(site.module.parents[node]), CONDITIONS)
     for name in site.hints.absent.get(node.attr, ()):
+        if not called and name in BUILTIN_METHODS:
+            continue
         unfit = test and METHODS.get(name, "bool") != "bool"
         yield name, (0.7 + 1.4 * likeness(node.attr, name)) * (0.4 if unfit else 1.0)
 
