@@ -219,6 +219,20 @@ def test_candidates_that_hang_count_as_judged_after_the_first_repair() -> None:
     assert len(pool.judged) in range(40, 120), "2 s, not LONGEST_GRACE"
 
 
+def test_after_the_first_repair_time_is_left_to_measure_its_tests() -> None:
+    """num2words: the right repair was only offered, because no time was left to judge mutants of it."""
+    module = Module.of("m.py", FILES["m.py"].encode())
+    assert module is not None
+    site = Site(FunctionContext(module, None, ProjectContext({"m.py": module})), module.by_line[3])
+    texts = (FILES["m.py"].replace("return 1", f"return {n}") for n in itertools.count(3))
+    proposals = (Proposed(Scored(0.0, Edit(()), TABLE[0], site), text) for text in texts)
+    clock = Clock(2.0)
+    trial = Trial(cast("Pool", HangingPool()), [FAILS], clock, lambda *_: None, lambda _: frozenset({FAILS}))
+    trial.run(proposals)
+    assert len(trial.repairs) == 1
+    assert 0 < clock.left < 1
+
+
 def test_a_file_named_pytest_ini_at_the_top_does_not_keep_the_pool_from_starting(tmp_path: Path) -> None:
     top = make_repo(tmp_path / "p", {**FILES, "pytest.ini": "[pytest]\n"})
     place, config = locate([top], top), Config(python=sys.executable)

@@ -48,6 +48,9 @@ AT_IMPORT, PASSED_OVER = 0.6, 1.0
 """A candidate that changes a function which ran at import takes a hundred times as long as another candidate. Such a
 candidate is put off while candidates that the hot server cannot judge have had more than the share AT_IMPORT of the
 judging time, unless the last candidate was given to the pool at least PASSED_OVER seconds ago."""
+MEASURING = 0.1
+"""Share of the time limit that is kept, once there is a repair, for comparing the repairs and judging mutants: a repair
+whose tests are not known to notice small mistakes would only be offered."""
 MOST_LEFT = 3
 """A repair is held back if other failing tests run its statement. At the end it is added nevertheless if these tests
 are at most MOST_LEFT times as many as the tests that the repair makes pass: they may fail because of another fault, or
@@ -202,6 +205,11 @@ class Trial:
         """
         return self.tried - sum(candidate.rough for candidate in self._deferred)
 
+    @property
+    def _left(self) -> float:
+        """Return the seconds left for judging candidates, see MEASURING."""
+        return self.clock.left - MEASURING * self.clock.limit * bool(self.repairs)
+
     def extend(self, proposals: Iterator[Proposed], seconds: float) -> bool:
         """Continue for at least `seconds` and MORE_JUDGED further candidates; return whether more repairs were found.
 
@@ -266,7 +274,7 @@ class Trial:
             feed = _Feed(self, proposals)
             for judged in self.pool.judge(feed, plan):
                 self._note(judged)
-                if self.clock.left <= 0:
+                if self._left <= 0:
                     break
             more = not feed.empty or bool(self._deferred)
             self._confirm()
@@ -276,7 +284,7 @@ class Trial:
 
         For the limits, see LEAST_GRACE and the constants below it.
         """
-        if self.clock.left <= 0:
+        if self._left <= 0:
             return True
         if not self.repairs:
             return False
