@@ -630,6 +630,36 @@ def test_arguments_with_modules_locks_and_open_generators_do_not_hide_the_result
     assert found.changed(1, "P")[0] > 4
 
 
+def test_constants_of_another_module_keep_their_identity_in_the_arguments(tmp_path: Path) -> None:
+    """sqlparse: copied tokens had copied types, so that `token.type is T.NAME` was false in all compared calls."""
+    kinds = "class Kind(tuple):\n    pass\n\n\nNAME = Kind('name')\n"
+    program = (
+        "import shop.kinds as kinds\n\n\ndef names(rows):\n"
+        "    return [text for kind, text in rows if kind is kinds.NAME][1:]\n"
+    )
+    tests = (
+        "from shop.kinds import NAME\nfrom shop.m import names\n\n\n"
+        "def test_names():\n    assert names([(NAME, 'a'), (NAME, 'b')]) == ['b']\n"
+    )
+    files = {"shop/__init__.py": "", "shop/kinds.py": kinds, "shop/m.py": program, "test_m.py": tests}
+    place, config = locate([top := make_repo(tmp_path / "p", files)], top), Config()
+    changed = Candidate(1, {"shop/m.py": program.replace("[1:]", "[:1]").encode()})
+    with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
+        assert pool.probe([changed], pool.tests, 10.0).changed(1, "p") == (1, 1)
+
+
+def test_attributes_in_slots_distinguish_programs(tmp_path: Path) -> None:
+    """sqlparse: tokens were compared by their repr, which does not say what is in a group."""
+    program = (
+        "class Token:\n    __slots__ = ('parts', '_left', '__weakref__')\n\n    def __init__(self, parts):\n"
+        "        self.parts = parts\n\n    def __repr__(self):\n        return ''.join(map(str, self.parts))\n\n\n"
+        "def grouped(text):\n    return Token([Token(text[:1]), Token(text[1:])])\n"
+    )
+    tests = "from m import grouped\n\n\ndef test_grouped():\n    assert grouped('abc').parts[0].parts == 'a'\n"
+    found = probed(tmp_path, program, tests, program.replace(":1", ":2").replace("1:", "2:"), 10.0)
+    assert found.changed(1, "p")[0] > 0
+
+
 def test_a_change_beside_a_large_part_of_an_argument_is_seen(tmp_path: Path) -> None:
     program = (
         "class Box:\n    def __init__(self):\n        self.rows = {n: list(range(60)) for n in range(60)}\n"

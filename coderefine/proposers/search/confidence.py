@@ -150,6 +150,8 @@ def _sides(text: str) -> list[int]:
 
 LEAST_VARIANTS = 4
 """Minimum number of different values that variants of failing tests' calls have to return, see `answers`."""
+MANY_CHANGED = 10
+"""Minimum number of changed results that show that repairs of different statements behave alike."""
 MOST_COMPARED, LEAST_COMPARED, MOST_OF_ALL = 16, 4, 48
 """Maximum number of compared repairs for each set of repaired tests: MOST_COMPARED, or fewer (but at least
 LEAST_COMPARED) so that there are about MOST_OF_ALL in all sets together."""
@@ -241,7 +243,7 @@ class Features:
     - `share`: the group's share of the weight of all plausible repairs.
     - `ways`: number of groups that do not contradict the documentation (see `documented`); if all contradict it, number
       of groups.
-    - `alike`: number of repairs in this group.
+    - `alike`: number of repairs in this group. `settled`: see `_settled`.
 
     Changed results:
 
@@ -283,6 +285,7 @@ class Features:
     share: float = 1.0
     ways: int = 1
     alike: int = 1
+    settled: float = 1.0
     passing: float = 0.0
     least: float = 0.0
     crashes: float = 0.0
@@ -427,10 +430,10 @@ def confidence(known: Features) -> float:
     """Return the estimated probability that a repair with these features is correct.
 
     It is the probability that any of the plausible repairs is correct, multiplied by `share`, because even many tests
-    do not distinguish between repairs that all pass them.
+    do not distinguish between repairs that all pass them, and by `settled`.
     """
     total = sum(WEIGHTS[name] * value for name, value in vector(known).items())
-    return known.share / (1 + math.exp(-total))
+    return known.share * known.settled / (1 + math.exp(-total))
 
 
 def doubts(group: Group) -> str:
@@ -440,6 +443,7 @@ def doubts(group: Group) -> str:
     ways = f"behave in {known.ways} ways" if known.seen else "could not be compared"
     reasons = (
         (known.ways > 1, f"the plausible patches {ways}"),
+        (known.settled < 1, "patches of other lines pass, too, and only few calls show that they behave alike"),
         (_reaching(known) < FEW, f"{it} is reached by only {counted(_reaching(known), 'test')}"),
         (known.removes, "it removes behaviour"),
         (known.removed and not known.removes, "a patch that only removes behaviour passes the same tests"),
@@ -631,6 +635,7 @@ def groups(
             features,
             examples=agreeing[order[0]],
             share=share,
+            settled=_settled(order, repairs, comparison),
             margin=features.worth - frontier,
             ways=len(agreed) - agreed.count(-1) or len(found),
             alike=len(places),
@@ -641,6 +646,20 @@ def groups(
         made.append(Group(tuple(repairs[place] for place in order), tuple(order), features, shown))
     made.sort(key=lambda group: -group.features.share)
     return [_beside(group, made) for group in made]
+
+
+def _settled(order: Sequence[int], repairs: Sequence[Repair], comparison: Comparison) -> float:
+    """Return the share of the first repair's statement in the weight of a group of repairs that behave alike.
+
+    Return 1 if the repairs change the results of at least MANY_CHANGED calls: then equal results show that they behave
+    alike. Repairs of different statements that change fewer results may be alike only in these.
+    """
+    if comparison.changed(order[0] + 1, "fpPFd")[0] >= MANY_CHANGED:
+        return 1.0
+    first = repairs[order[0]].proposed.scored.site.stmt
+    shares = _shares([worth(repairs[place]) for place in order])
+    own = (repairs[place].proposed.scored.site.stmt is first for place in order)
+    return min(1.0, sum(share for share, is_own in zip(shares, own, strict=True) if is_own))
 
 
 def _bonus(places: Sequence[int], repairs: Sequence[Repair], spectrum: Spectrum) -> float:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from coderefine.core import Alternative, Offer, Patch, Question
 from coderefine.project.place import module_name
@@ -24,14 +25,14 @@ Read = Callable[[Patch, str], "bytes | None"]
 
 
 def offer(rivals: Rivals, first: Repair, base: Patch, read: Read, roots: Sequence[str] = ("src", ".")) -> Offer:
-    """Build an offer with one repair of each behaviour.
+    """Build an offer with one repair of each behaviour, or of each changed statement, see `_apart`.
 
     The first alternative behaves like `first`; likelier behaviours are left out, because a cold run has refused their
     repairs. `base`: the patch to which the repairs are added. `read`: returns the content of a file.
     `roots`: the folders from which the project's modules are imported.
     """
     at = rivals.place(first)
-    groups = rivals.groups[at : at + MOST]
+    groups = [part for group in rivals.groups[at : at + MOST] for part in _apart(group)][:MOST]
     patches = [Patch(dict(group.repairs[0].files), "search", summary(group.repairs[0])) for group in groups]
     paths = sorted({path for patch in patches for path in patch.files})
     questions = tuple(_questions(groups, rivals.asked))
@@ -48,6 +49,24 @@ def offer(rivals: Rivals, first: Repair, base: Patch, read: Read, roots: Sequenc
         tuple(modules),
         {path: read(base, path) for path in paths},
     )
+
+
+def _apart(group: Group) -> list[Group]:
+    """Divide a group by the statements that its repairs change, if it is not settled that these behave alike."""
+    if group.features.settled == 1:
+        return [group]
+    parts: dict[ast.stmt, list[tuple[Repair, int]]] = {}
+    for repair, place in zip(group.repairs, group.places, strict=True):
+        parts.setdefault(repair.proposed.scored.site.stmt, []).append((repair, place))
+    return [
+        replace(
+            group,
+            repairs=tuple(repair for repair, _ in part),
+            places=tuple(place for _, place in part),
+            features=replace(group.features, alike=len(part)),
+        )
+        for part in parts.values()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

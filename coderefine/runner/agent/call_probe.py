@@ -740,9 +740,24 @@ def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) 
             return _show_items(value, inner)
         except Exception as error:  # raised by methods of the program: its object may be incomplete
             return (type(value).__name__, type(error).__name__)
-    fields = getattr(value, "__dict__", None)
-    shown = inner(dict(fields)) if fields else _text(value)
+    fields = _fields(value)
+    shown = inner(fields) if fields else _text(value)
     return (type(value).__name__, shown, _hidden(value, shown))
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return the attributes that `value` stores, in `__dict__` or in `__slots__`.
+
+    Slots of the standard library are left out: they hold caches, and its types have a repr that shows their value.
+    """
+    fields = dict(getattr(value, "__dict__", None) or {})
+    for kind in type(value).__mro__:
+        names = vars(kind).get("__slots__", ())
+        if names and kind.__module__.partition(".")[0] not in sys.stdlib_module_names:
+            for name in (names,) if isinstance(names, str) else names:
+                with contextlib.suppress(AttributeError):  # not set yet
+                    fields[name] = getattr(value, name)
+    return {name: field for name, field in fields.items() if not name.startswith("__")}
 
 
 def _hidden(value: Any, shown: Any) -> str:

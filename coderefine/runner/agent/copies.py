@@ -6,6 +6,8 @@ import contextlib
 import contextvars
 import copy
 import copyreg
+import functools
+import itertools
 import threading
 import types
 from collections.abc import Callable, Iterator
@@ -42,11 +44,9 @@ def copied(arguments: Arguments) -> Arguments:
 def copied_or_shared(arguments: Arguments, function: Any) -> Arguments:
     """Return a copy of the arguments of a call of `function`; an argument that cannot be copied is not copied.
 
-    The copy also shares the values of the global names of `function`, which may compare them by identity, as in
-    `if value is MISSING`.
+    The copy also shares the objects that `function` may compare by identity, see `_known`.
     """
-    values = function.__globals__.values()
-    known = {id(value): value for value in values if not isinstance(value, (list, dict, set))}
+    known = _known(function)
 
     def one(value: Any) -> Any:
         try:
@@ -59,6 +59,20 @@ def copied_or_shared(arguments: Arguments, function: Any) -> Arguments:
     except Exception:  # see `copied`
         args, kwargs = arguments
         return [one(value) for value in args], {name: one(value) for name, value in kwargs.items()}
+
+
+@functools.lru_cache(maxsize=1_000)
+def _known(function: Any) -> dict[int, Any]:
+    """Return, by `id()`, the values of the global names of `function`, and of the modules that these names refer to.
+
+    The function may compare these values by identity, as in `if value is MISSING` or `token.type is types.NAME`. Only
+    modules of the function's own package count.
+    """
+    package = function.__module__.partition(".")[0]
+    modules = (value for value in function.__globals__.values() if isinstance(value, types.ModuleType))
+    own = (vars(module) for module in modules if module.__name__.partition(".")[0] == package)
+    values = itertools.chain.from_iterable(space.values() for space in (function.__globals__, *own))
+    return {id(value): value for value in values if not isinstance(value, (list, dict, set))}
 
 
 def _copied(value: T, known: dict[int, Any]) -> T:

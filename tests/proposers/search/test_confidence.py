@@ -182,6 +182,27 @@ def test_of_repairs_that_behave_alike_the_one_with_the_similar_name_is_written()
     assert group.repairs == (named, other)
 
 
+@pytest.mark.parametrize("changed", [2, 12])
+def test_repairs_of_different_lines_that_few_calls_compare_are_not_taken_for_alike(changed: int) -> None:
+    """sqlparse: `nidx += snidx or nidx` was to be written; the wrong name two lines above was as likely."""
+    source = b"def f(total):\n    n = total\n    return n\n"
+    place, other = Place(source), Place(source)
+    place.stmt = place.module.by_line[2]
+    one, two = (
+        Repair(Proposed(Scored(score, edit, PLAIN, cast(Site, site)), ""), frozenset("t"), whole=True)
+        for score, edit, site in (
+            (-1.0, Edit((Replacement(18, 19, "m"),)), place),
+            (-1.5, Edit((Replacement(39, 40, "m"),)), other),
+        )
+    )
+    codes = {0: tuple("1" * 20), 1: tuple("2" * changed + "1" * (20 - changed))}
+    (group,) = groups([one, two], [[0, 1]], Comparison({**codes, 2: codes[1]}, "P" * 20), -9.0, Spectrum({}, {}, 1))
+    assert (group.features.settled == 1) is (changed == 12)
+    shown = offer(Rivals(frozenset("t"), (group,)), one, Patch(), lambda *_: None).alternatives
+    assert len(shown) == (2 if changed == 2 else 1)
+    assert confidence(replace(group.features, settled=0.5)) == confidence(replace(group.features, settled=1.0)) / 2
+
+
 def test_answers_that_change_are_counted_besides_those_that_were_wrong() -> None:
     behaviour: Behaviour = {-1: ("a", "b", "c", "d"), 0: ("x", "b", "y", "d")}
     (found,) = made(behaviour, "fpFP", repair(-4.0, "2"))
