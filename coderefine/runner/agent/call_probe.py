@@ -753,9 +753,9 @@ def _fields(value: Any) -> dict[str, Any]:
     fields = dict(getattr(value, "__dict__", None) or {})
     for kind in type(value).__mro__:
         names = vars(kind).get("__slots__", ())
-        if names and kind.__module__.partition(".")[0] not in sys.stdlib_module_names:
+        if names and str(kind.__module__).partition(".")[0] not in sys.stdlib_module_names:
             for name in (names,) if isinstance(names, str) else names:
-                with contextlib.suppress(AttributeError):  # not set yet
+                with contextlib.suppress(Exception):  # not set yet, or a property of a subclass raises it
                     fields[name] = getattr(value, name)
     return {name: field for name, field in fields.items() if not name.startswith("__")}
 
