@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import hashlib
 import inspect
 import io
 import itertools
 import math
 import random
-import re
 import resource
 import signal
 import sys
@@ -25,6 +23,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from .copies import copied, copied_or_shared
 from .short_repr import Describer
+from .value_codes import DEPTH, MOST_SHOWN, WIDTH, code_of
 from .value_variants import at_limits, variants
 
 CALLS = 40
@@ -68,13 +67,6 @@ TIMEOUT, FAILED = "~", "!"
 """Prefixes of the codes of a call that did not end, and of one that raised an exception."""
 ENDLESS = (TIMEOUT, "does not end")
 """Code and text of a call that did not end."""
-DEPTH, WIDTH, MOST_SHOWN = 9, 60, 2000
-"""Maximum depth, maximum items of one container, and maximum items in all, up to which a value is compared."""
-LESS_DEEP = (5, 3, 2)
-"""Depths up to which a value with more than MOST_SHOWN items is compared, too: some part may take all these items."""
-ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
-MORE, PART = "...", re.compile(r"'\.\.\.'|<locals>|<lambda>")
-"""MORE stands for a part that is not shown; PART matches text in which a part is not shown."""
 CONTRADICTS = "?"
 """Suffix of the code of a result whose type contradicts the function's return annotation."""
 UNIONS = (typing.Union, types.UnionType)
@@ -335,7 +327,7 @@ def label(call: Call) -> str:
 
     Arguments equal to their defaults are left out, so that an added parameter with a default changes no label.
     """
-    arguments = _code(given(call.function, *copied_or_shared((call.args, call.kwargs), call.function)))
+    arguments = code_of(given(call.function, *copied_or_shared((call.args, call.kwargs), call.function)))
     return f"{call.function.__module__}.{call.function.__qualname__} {arguments}"
 
 
@@ -350,7 +342,7 @@ def given(function: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[
 
 
 def _same(value: Any, other: Any) -> bool:
-    return type(value) is type(other) and _code(value) == _code(other)
+    return type(value) is type(other) and code_of(value) == code_of(other)
 
 
 class StoppedError(BaseException):
@@ -506,7 +498,7 @@ def _answer(call: Call, describe: Describer | None, output: io.StringIO, patienc
             items = list(itertools.islice(value, WIDTH)) if hasattr(value, "__next__") else None
             value = value if items is None else iter(items)
             lines = output.getvalue()[:MOST_SHOWN]
-            code = _code((value, *given(call.function, args, kwargs), *filter(None, [lines]))) + contradicts
+            code = code_of((value, *given(call.function, args, kwargs), *filter(None, [lines]))) + contradicts
         finally:
             _limit(0, 0)
         if describe is not None:
@@ -548,7 +540,7 @@ def _changes(call: Call, args: list[Any], kwargs: dict[str, Any], describe: Desc
 
 def _differences(name: str, before: Any, after: Any, depth: int) -> Iterator[tuple[str, Any, Any]]:
     """Yield all parts in which `before` and `after` differ, as (name, part before, part after); outer parts first."""
-    if _code(before) == _code(after):
+    if code_of(before) == code_of(after):
         return
     yield name, before, after
     olds, news = _parts(name, before), _parts(name, after)
@@ -697,105 +689,3 @@ def distinguishing(codes: dict[str, list[str]]) -> list[int]:
     even = sorted((max(map(row.count, row)), place) for place, row in enumerate(rows) if len(set(row)) > 1)
     changed = [place for place, before in enumerate(codes.get("", ())) if rows and rows[place][0] != before]
     return [place for _, place in even[:SHOWN]] or changed[-SHOWN:]
-
-
-def _code(value: Any) -> str:
-    shown = []
-    for depth in (DEPTH, *LESS_DEEP):
-        left = iter(range(MOST_SHOWN))
-        shown.append(_show(value, depth, left))
-        if next(left, None) is not None:
-            break
-    return _digest(repr(shown))
-
-
-def seen(value: Any, part: str = "") -> str:
-    """Return a code of `value`; iterators are not consumed, because the program still uses them.
-
-    `part`: prefix of the code if it does not cover the whole value.
-    """
-    shown = repr(_show(value, DEPTH - 1, iter(range(MOST_SHOWN)), consume=False))
-    return (part if PART.search(shown) else "") + _digest(shown)
-
-
-def _digest(shown: str) -> str:
-    return hashlib.blake2b(shown.encode("utf-8", "replace"), digest_size=6).hexdigest()
-
-
-def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) -> Any:
-    """Convert `value` to plain data; values that a test considers equal become equal.
-
-    `left`: one item for each value that may still be converted.
-    """
-    if depth == 0 or next(left, None) is None:
-        return MORE
-    if value is None or isinstance(value, (str, bytes, int, float, complex, type, types.ModuleType)):
-        return _plain(value)
-
-    def inner(item: Any) -> Any:
-        return _show(item, depth - 1, left, consume=consume)
-
-    if isinstance(value, (dict, set, frozenset, list, tuple)) or (consume and hasattr(value, "__next__")):
-        try:
-            return _show_items(value, inner)
-        except Exception as error:  # raised by methods of the program: its object may be incomplete
-            return (type(value).__name__, type(error).__name__)
-    fields = _fields(value)
-    shown = inner(fields) if fields else _text(value)
-    return (type(value).__name__, shown, _hidden(value, shown))
-
-
-def _fields(value: Any) -> dict[str, Any]:
-    """Return the attributes that `value` stores, in `__dict__` or in `__slots__`.
-
-    Slots of the standard library are left out: they hold caches, and its types have a repr that shows their value.
-    """
-    fields = dict(getattr(value, "__dict__", None) or {})
-    for kind in type(value).__mro__:
-        names = vars(kind).get("__slots__", ())
-        if names and str(kind.__module__).partition(".")[0] not in sys.stdlib_module_names:
-            for name in (names,) if isinstance(names, str) else names:
-                with contextlib.suppress(Exception):  # not set yet, or a property of a subclass raises it
-                    fields[name] = getattr(value, name)
-    return {name: field for name, field in fields.items() if not name.startswith("__")}
-
-
-def _hidden(value: Any, shown: Any) -> str:
-    """Return MORE if `shown` does not contain the whole value, else "".
-
-    Left out are the variables of a closure, and the content of an object that has neither attributes nor a repr.
-    """
-    if isinstance(value, types.FunctionType):
-        return MORE if value.__closure__ else ""
-    return MORE if not shown and getattr(value, "__dict__", None) is None else ""
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.9g}")
-    if isinstance(value, types.ModuleType):
-        return ("module", value.__name__, MORE)
-    return (type(value).__name__, value) if isinstance(value, bool) else value
-
-
-def _text(value: Any) -> str:
-    """Return the repr of an object that has no attributes, such as a date or a Decimal; memory addresses are removed.
-
-    Return "" if its class has no repr of its own, or if the repr fails.
-    """
-    plain: Any = object.__repr__
-    try:
-        return ADDRESS.sub("", repr(value)) if type(value).__repr__ is not plain else ""
-    except Exception:  # a __repr__ of the project may raise anything
-        return ""
-
-
-def _show_items(value: Any, show: Callable[[Any], Any]) -> Any:
-    more = MORE if not hasattr(value, "__next__") and len(value) > WIDTH else ""
-    if isinstance(value, dict):
-        rows = [(show(key), show(item)) for key, item in list(value.items())[:WIDTH]]
-        return (type(value).__name__, sorted(rows, key=repr), more)
-    if isinstance(value, (set, frozenset)):
-        return ("set", sorted((show(item) for item in value), key=repr))
-    name = type(value).__name__ if isinstance(value, (list, tuple)) else "iterator"
-    return (name, [show(item) for item in itertools.islice(value, WIDTH)], more)

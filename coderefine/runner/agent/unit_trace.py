@@ -16,8 +16,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from .call_probe import FAILED, bound, given, seen
+from .call_probe import FAILED, bound, given
 from .child import TimeOverError
+from .value_codes import seen
 
 MOST = 200
 """Maximum number of recorded calls of one function."""
