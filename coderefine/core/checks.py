@@ -140,14 +140,14 @@ class Case:
     failure: Failure | None = None
 
 
-def repairable(failing: Mapping[str, Failure | None]) -> list[str]:
-    """Return the ids of those `failing` tests that a change to the program may repair.
+def repairable(failing: Iterable[Case]) -> list[Case]:
+    """Return those `failing` tests that a change to the program may repair.
 
     Tests that lack a fixture are left out. Tests that need the network are left out if other tests fail, too: most
     likely they fail because there is no network, and the code that they execute would be as suspicious as the fault.
     """
-    left = {name: failure for name, failure in failing.items() if not (failure and failure.lacks_fixture)}
-    return [name for name, failure in left.items() if not (failure and failure.wants_network)] or [*left]
+    left = [case for case in failing if not (case.failure and case.failure.lacks_fixture)]
+    return [case for case in left if not (case.failure and case.failure.wants_network)] or left
 
 
 def without_parameters(test: str) -> str:

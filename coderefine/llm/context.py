@@ -131,8 +131,8 @@ def given_files(task: Task, read: Read) -> str:
 
 def _repairable(findings: Sequence[Finding], cases: Mapping[str, Case]) -> Sequence[Finding]:
     """Return `findings` without the failing tests that no patch may repair (see `core.repairable`), if others fail."""
-    failing = {item.symbol: case.failure for item in findings if (case := cases.get(item.symbol))}
-    hopeless = failing.keys() - set(repairable(failing))
+    failing = [case for item in findings if (case := cases.get(item.symbol))]
+    hopeless = {case.id for case in failing} - {case.id for case in repairable(failing)}
     left = [item for item in findings if item.symbol not in hopeless]
     return left if any(item.critic == "pytest" for item in left) else findings
 
@@ -144,7 +144,8 @@ def _missing(failed: Sequence[Failed], project: ModuleIndex, repository: SourceT
     """
     symbols = find_missing(failed, project)
     addable = tuple(symbol for symbol in symbols if not symbol.place or repository.is_code(symbol.place))
-    return symbols if all(find_missing([one], project) for one in failed) else addable
+    every = addable == symbols or all(find_missing([one], project) for one in failed)
+    return symbols if every else addable
 
 
 def _notes(symbols: Sequence[MissingSymbol], repository: SourceTree) -> list[str]:

@@ -50,7 +50,7 @@ class Failed:
     """A failing test: its file, the text of the failure, and the files of the traceback.
 
     `collection`: whether this is not a single test, but a test module that could not be collected. `inside`: whether
-    the program raised the exception, so that its innermost frame in the project is not in a test.
+    the failing line of the test itself did not raise what the message says: the program did, or the message quotes it.
     """
 
     path: str

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from coderefine.core import Case, Failure, Finding, Frame, Span, Status
 from coderefine.llm.context import Context, SourceTree, gather
@@ -617,6 +618,14 @@ def test_a_class_of_the_tests_that_refuses_arguments_is_not_missing_while_anothe
     assert "may not be edited" in str(show(files, [refused])), "a reason that no repair exists"
 
 
+def test_a_program_that_is_not_installed_is_not_a_missing_file() -> None:
+    """glom: its own command was not on the path; the request said that there is no file of that name."""
+    for name, missing in (("glom", False), ("data/rates.csv", True)):
+        case = failing("tests/test_cart.py::test_total", message=f"[Errno 2] No such file or directory: '{name}'")
+        case = replace(case, failure=replace(cast(Failure, case.failure), exception="FileNotFoundError"))
+        assert (f"there is no file {name}" in show(FILES, [case]).evidence) is missing
+
+
 METHOD = """class Row:
     def add(self, one, two):
         return one + two
@@ -633,10 +642,10 @@ def test_a_call_in_the_program_that_is_wrong_is_not_a_missing_parameter() -> Non
     line = files["shop/cart.py"].count("\n")
     message = "Row.add() missing 1 required positional argument: 'two'"
     frames = (Frame("tests/test_cart.py", 13, "test_total"), Frame("shop/cart.py", line, "total"))
-    case = failing("tests/test_cart.py::test_total", message=message, frames=frames)
-    assert "takes other arguments than the tests pass" not in show(files, [case]).evidence
-    tested = failing("tests/test_cart.py::test_total", frames=frames[:1])
-    tested = replace(tested, failure=Failure(message, "TypeError", frames=frames[:1]))
+    called = Case("tests/test_cart.py::test_total", Status.FAILED, path="tests/test_cart.py")
+    called = replace(called, failure=Failure(message, "TypeError", frames=frames))
+    assert "takes other arguments than the tests pass" not in show(files, [called]).evidence
+    tested = replace(called, failure=Failure(message, "TypeError", frames=frames[:1]))
     assert "takes other arguments than the tests pass" in show(files, [tested]).evidence
     caught = failing("tests/test_cart.py::test_total", message=f"assert 1 == <Result TypeError('{message}')>")
     assert "takes other arguments than the tests pass" not in show(files, [caught]).evidence, "click: of its runner"

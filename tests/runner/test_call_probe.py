@@ -20,6 +20,7 @@ from coderefine.config import Config
 from coderefine.errors import RunnerError
 from coderefine.project import interpreter, locate
 from coderefine.runner.agent.call_probe import Answers, Call, answers, comparable, fits, label, near
+from coderefine.runner.agent.copies import copied_or_shared
 from coderefine.runner.agent.short_repr import Describer
 from coderefine.runner.agent.value_variants import at_limits, variants
 from coderefine.runner.agent.version_comparison import compared
@@ -646,6 +647,15 @@ def test_constants_of_another_module_keep_their_identity_in_the_arguments(tmp_pa
     changed = Candidate(1, {"shop/m.py": program.replace("[1:]", "[:1]").encode()})
     with open_views(place) as views, open_pool(views, place, interpreter(place, config, os.environ), config) as pool:
         assert pool.probe([changed], pool.tests, 10.0).changed(1, "p") == (1, 1)
+
+
+def test_arguments_of_a_function_without_a_module_are_copied() -> None:
+    space: dict[str, Any] = {}
+    exec("def f(rows):\n    return rows\n", space)
+    rows = [[1]]
+    args, _ = copied_or_shared(([rows], {}), space["f"])
+    assert args == [rows]
+    assert args[0] is not rows
 
 
 def test_attributes_in_slots_distinguish_programs(tmp_path: Path) -> None:

@@ -190,6 +190,11 @@ def test_candidates_of_functions_that_ran_at_import_do_not_take_all_the_time() -
 class HangingPool(ScriptedPool):
     """The first candidate passes; all others hang, and their verdicts come at the end of the plan, as in the pool."""
 
+    def __init__(self, seconds: float = 0.02) -> None:
+        """Create a pool in which a candidate hangs for `seconds`."""
+        super().__init__()
+        self._seconds = seconds
+
     def observe_rest(self, _failing: object, _seconds: float) -> dict[str, float]:
         return {}
 
@@ -200,35 +205,34 @@ class HangingPool(ScriptedPool):
             if candidate.number == 1:
                 yield Judged(candidate, {FAILS: Status.PASSED}, "hot", plausible=True)
             else:
-                time.sleep(0.02)
+                time.sleep(self._seconds)
                 hung.append(Judged(candidate, {}, "hot", plausible=False, hung=True))
         yield from hung
 
 
-def test_candidates_that_hang_count_as_judged_after_the_first_repair() -> None:
-    """A loop that never ended was repaired after 36 s, 17 of which passed because no hanging candidate was counted."""
+def endless() -> Iterator[Proposed]:
+    """Proposals for one line, without end."""
     module = Module.of("m.py", FILES["m.py"].encode())
     assert module is not None
     site = Site(FunctionContext(module, None, ProjectContext({"m.py": module})), module.by_line[3])
     texts = (FILES["m.py"].replace("return 1", f"return {n}") for n in itertools.count(3))
-    proposals = (Proposed(Scored(0.0, Edit(()), TABLE[0], site), text) for text in texts)
+    return (Proposed(Scored(0.0, Edit(()), TABLE[0], site), text) for text in texts)
+
+
+def test_candidates_that_hang_count_as_judged_after_the_first_repair() -> None:
+    """A loop that never ended was repaired after 36 s, 17 of which passed because no hanging candidate was counted."""
     pool = HangingPool()
     trial = Trial(cast("Pool", pool), [FAILS], Clock(60.0), lambda *_: None, lambda _: frozenset({FAILS}))
-    trial.run(proposals)
+    trial.run(endless())
     assert len(trial.repairs) == 1
     assert len(pool.judged) in range(40, 120), "2 s, not LONGEST_GRACE"
 
 
 def test_after_the_first_repair_time_is_left_to_measure_its_tests() -> None:
     """num2words: the right repair was only offered, because no time was left to judge mutants of it."""
-    module = Module.of("m.py", FILES["m.py"].encode())
-    assert module is not None
-    site = Site(FunctionContext(module, None, ProjectContext({"m.py": module})), module.by_line[3])
-    texts = (FILES["m.py"].replace("return 1", f"return {n}") for n in itertools.count(3))
-    proposals = (Proposed(Scored(0.0, Edit(()), TABLE[0], site), text) for text in texts)
-    clock = Clock(2.0)
-    trial = Trial(cast("Pool", HangingPool()), [FAILS], clock, lambda *_: None, lambda _: frozenset({FAILS}))
-    trial.run(proposals)
+    clock = Clock(3.0)
+    trial = Trial(cast("Pool", HangingPool(0.1)), [FAILS], clock, lambda *_: None, lambda _: frozenset({FAILS}))
+    trial.run(endless())
     assert len(trial.repairs) == 1
     assert 0 < clock.left < 1
 

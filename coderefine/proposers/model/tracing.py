@@ -132,9 +132,8 @@ def traced(
 
 def _failing(cases: Mapping[str, Case]) -> list[Case]:
     """Return the failing tests to trace, at most FAILING: those that a patch may repair and that end by themselves."""
-    bad = {case.id: case for case in cases.values() if case.status.bad and "::" in case.id}
-    wanted = (bad[name] for name in repairable({name: case.failure for name, case in bad.items()}))
-    return [case for case in various(wanted) if not is_deadly(case)][:FAILING]
+    bad = repairable(case for case in cases.values() if case.status.bad and "::" in case.id)
+    return [case for case in various(bad) if not is_deadly(case)][:FAILING]
 
 
 def _in_functions(coverage: Coverage, modules: Mapping[str, Module]) -> Coverage:

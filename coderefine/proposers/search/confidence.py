@@ -658,8 +658,8 @@ def _settled(order: Sequence[int], repairs: Sequence[Repair], comparison: Compar
         return 1.0
     first = repairs[order[0]].proposed.scored.site.stmt
     shares = _shares([worth(repairs[place]) for place in order])
-    own = (repairs[place].proposed.scored.site.stmt is first for place in order)
-    return min(1.0, sum(share for share, is_own in zip(shares, own, strict=True) if is_own))
+    others = (repairs[place].proposed.scored.site.stmt is not first for place in order)
+    return 1.0 - sum(share for share, is_other in zip(shares, others, strict=True) if is_other)
 
 
 def _bonus(places: Sequence[int], repairs: Sequence[Repair], spectrum: Spectrum) -> float:

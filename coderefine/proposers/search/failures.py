@@ -22,8 +22,7 @@ def to_repair(situation: Situation) -> list[Case]:
     Tests that are flaky, cannot run alone or have an offered repair are left out.
     """
     left = situation.flaky | situation.absent | situation.offered
-    bad = {case.id: case for case in situation.best.cases.values() if case.status.bad and case.id not in left}
-    return [bad[name] for name in repairable({name: case.failure for name, case in bad.items()})]
+    return repairable(case for case in situation.best.cases.values() if case.status.bad and case.id not in left)
 
 
 def broken(situation: Situation, patch: Patch | None) -> list[str]:

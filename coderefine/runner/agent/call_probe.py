@@ -21,7 +21,7 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from .copies import copied, copied_or_shared
+from .copies import Arguments, copied, copied_or_shared
 from .short_repr import Describer
 from .value_codes import DEPTH, MOST_SHOWN, WIDTH, code_of
 from .value_variants import at_limits, variants
@@ -72,8 +72,6 @@ CONTRADICTS = "?"
 UNIONS = (typing.Union, types.UnionType)
 COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 T = TypeVar("T")
-Arguments = tuple[list[Any], dict[str, Any]]
-"""Positional arguments and keyword arguments of a call."""
 
 
 class Call(NamedTuple):

@@ -31,6 +31,7 @@ REDUCTIONS: dict[type, Callable[[Any], Any]] = {
 
 T = TypeVar("T")
 Arguments = tuple[list[Any], dict[str, Any]]
+"""Positional arguments and keyword arguments of a call."""
 
 
 def copied(arguments: Arguments) -> Arguments:
@@ -68,7 +69,7 @@ def _known(function: Any) -> dict[int, Any]:
     The function may compare these values by identity, as in `if value is MISSING` or `token.type is types.NAME`. Only
     modules of the function's own package count.
     """
-    package = function.__module__.partition(".")[0]
+    package = (function.__module__ or "").partition(".")[0]
     modules = (value for value in function.__globals__.values() if isinstance(value, types.ModuleType))
     own = (vars(module) for module in modules if module.__name__.partition(".")[0] == package)
     values = itertools.chain.from_iterable(space.values() for space in (function.__globals__, *own))

@@ -203,6 +203,16 @@ def test_repairs_of_different_lines_that_few_calls_compare_are_not_taken_for_ali
     assert confidence(replace(group.features, settled=0.5)) == confidence(replace(group.features, settled=1.0)) / 2
 
 
+def test_repairs_of_one_line_are_settled_however_many_there_are() -> None:
+    """The sum of their shares may be 0.9999999999999999: an offer said that patches of other lines pass, too."""
+    given = [repair(-1.0 - n / 7, str(n + 2)) for n in range(9)]
+    for one in given[1:]:
+        one.proposed.scored.site.stmt = given[0].proposed.scored.site.stmt  # type: ignore[misc]
+    comparison = Comparison({0: ("1",), **dict.fromkeys(range(1, 10), ("2",))}, "P")
+    (group,) = groups(given, [list(range(9))], comparison, -9.0, Spectrum({}, {}, 1))
+    assert group.features.settled == 1
+
+
 def test_answers_that_change_are_counted_besides_those_that_were_wrong() -> None:
     behaviour: Behaviour = {-1: ("a", "b", "c", "d"), 0: ("x", "b", "y", "d")}
     (found,) = made(behaviour, "fpFP", repair(-4.0, "2"))
