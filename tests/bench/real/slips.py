@@ -130,7 +130,10 @@ def _kept(project: Project, seed: int) -> Path:
 
 
 def drawn(project: Project, seed: int) -> Iterator[Fault]:
-    """Faults on lines that the suite runs: family after family in turn, in each the functions one after another."""
+    """Faults on lines that the suite runs: family after family in turn, in each the functions one after another.
+
+    The order of the families differs from project to project: one slip of each project is a sample of all families.
+    """
     makers: dict[str, SlipMaker] = {}
     families: dict[str, list[Fault]] = {}
     for path, seen in sorted(executed(project).items()):
@@ -141,8 +144,9 @@ def drawn(project: Project, seed: int) -> Iterator[Fault]:
         for fault in makers[path].slips():
             if any(fault.line + more in seen for more in range(fault.old.count("\n") + 1)):
                 families.setdefault(FAMILIES[fault.kind], []).append(fault)
-    dice = random.Random(seed)
+    dice = random.Random(f"{seed} {project.name}")
     queues = [_spread(families[name], dice) for name in sorted(families)]
+    dice.shuffle(queues)
     for row in zip_longest(*queues):
         for fault in row:
             if fault is not None and makers[fault.path].valid(fault):
