@@ -230,15 +230,28 @@ def bound(node: ast.stmt) -> Iterator[str]:
         yield from (item.id for item in ast.walk(target) if isinstance(item, ast.Name))
 
 
-def dotted_names(node: ast.AST) -> frozenset[str]:
-    """Return the names in `node`, including dotted attributes (`rules.TABLE`, `self.total`)."""
+def dotted_names(node: ast.AST, *, annotations: bool = True) -> frozenset[str]:
+    """Return the names in `node`, including dotted attributes (`rules.TABLE`, `self.total`).
+
+    `annotations`: whether to include names that occur only in annotations.
+    """
     found: set[str] = set()
-    for item in ast.walk(node):
+    for item in ast.walk(node) if annotations else _without_annotations(node):
         if isinstance(item, ast.Name):
             found.add(item.id)
         elif isinstance(item, ast.Attribute) and isinstance(item.value, ast.Name):
             found.add(f"{item.value.id}.{item.attr}")
     return frozenset(found)
+
+
+def _without_annotations(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield `node` and the nodes in it, as `ast.walk` does, without annotations."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        parts = () if name in ("annotation", "returns") else value if isinstance(value, list) else (value,)
+        for part in parts:
+            if isinstance(part, ast.AST):
+                yield from _without_annotations(part)
 
 
 def names_and_attributes(source: str) -> frozenset[str]:

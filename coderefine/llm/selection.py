@@ -340,11 +340,16 @@ class Selection:
         return self.trace.ran.get(path, frozenset()) if self.trace else frozenset()
 
     def _used(self, item: Definition) -> Iterator[tuple[int, ProjectModule, Collection[int]]]:
-        """Yield (rank, module, lines) of the code that `item` uses; lower ranks are shown first."""
+        """Yield (rank, module, lines) of the code that `item` uses; lower ranks are shown first.
+
+        What only its annotations use is left out, except classes: their fields tell what a parameter has.
+        """
+        executed = dotted_names(item.node, annotations=not item.is_function)
         for name in sorted(dotted_names(item.node)):
             found = self._meaning(name, item)
             module = self._code(found.path) if found else None
-            if found and module and found not in self._whole:
+            needed = found and (name in executed or isinstance(found.node, ast.ClassDef))
+            if found and needed and module and found not in self._whole:
                 yield self._use(found, module)
 
     def _use(self, found: Definition, module: ProjectModule) -> tuple[int, ProjectModule, Collection[int]]:
@@ -382,13 +387,16 @@ class Selection:
 
 
 def _frame(module: ProjectModule, item: Definition) -> Iterator[int]:
-    """Yield the lines of the headers of the classes that contain `item`, and of the imports that `item` uses."""
+    """Yield the lines of the headers of the classes that contain `item`, and of the imports that `item` uses.
+
+    Imports that only the annotations of a function use are left out.
+    """
     for outer in classes_around(module, item):
         yield from range(outer.first, min(outer.body, item.first))
     if sum(module.size(span(node)) for node in module.import_statements) <= IMPORTS:
         yield from (line for node in module.import_statements for line in span(node))
         return
-    names = {name.partition(".")[0] for name in dotted_names(item.node)}
+    names = {name.partition(".")[0] for name in dotted_names(item.node, annotations=not item.is_function)}
     for found in module.imports.values():
         if found.local in names and found.node in module.import_statements:
             yield from found.lines

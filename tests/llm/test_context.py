@@ -541,6 +541,26 @@ def test_imports_of_several_lines_are_shown_with_the_names_in_use() -> None:
     assert "unused" not in context.tests
 
 
+def test_what_only_annotations_use_is_not_shown_but_the_fields_of_a_class() -> None:
+    """arrow: half of the code around a function was a list of literals and imports for its annotations."""
+    names = "".join(f"    Other{n},\n" for n in range(30))
+    head = (
+        f"from typing import (\n{names}    Optional,\n)\nfrom shop.tax import {', '.join(f'name{n}' for n in range(30))}\n"
+        "from shop.tax import RATE\n\nFRAMES = Literal['year', 'month']\nUSED = 3\n\n\n"
+        "class Cart:\n    size: int\n\n    def clear(self):\n        return 0\n\n\n"
+        "def total(cart: Cart, frame: FRAMES) -> Optional[int]:\n"
+        "    found: Optional[int] = cart.size\n    return found + USED + RATE\n\n\n"
+    )
+    code = head + function("unused", 300)
+    line = place(code, "total") + 2
+    shown = traced({**FILES, "shop/cart.py": code}, Trace({}, {"shop/cart.py": {line: 1.0}})).code
+    assert "class Cart:\n    size: int\n" in shown
+    assert "from shop.tax import RATE\n" in shown
+    assert "USED = 3\n" in shown
+    assert "    Optional,\n" not in shown
+    assert "FRAMES = " not in shown
+
+
 def test_a_fixture_of_all_tests_is_shown_only_if_it_is_short() -> None:
     short = "import pytest\n\n@pytest.fixture(autouse=True)\ndef clean():\n    BASE.clear()\n\n"
     long = f"@pytest.fixture(autouse=True)\n{function('settings', 20)}"
