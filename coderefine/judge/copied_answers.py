@@ -8,6 +8,7 @@ similar, there are exceptions:
   to three of them may be added to a function;
 - if the function already had a branch for the same expression with values of the same types, more of them may be added;
 - an old branch may change either its input or its result, but not both;
+- a condition may be negated or combined in another way: the old condition had the same checks before the same result;
 - a branch that returns a boundary value (`return False`) or raises counts as copied only if it checks all required
   parameters; otherwise it is a dispatch on a mode;
 - a new table, or a branch for several values (`in`, `or`), counts as copied only if at least half of its entries or
@@ -50,18 +51,24 @@ def copied_answers(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]
 
 
 def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
-    new = _branches_of(change.new, change.old)  # only new names are replaced by their expressions
-    plain, replaced = _branches_of(change.old, change.old), _branches_of(change.old, None)
-    old = (*plain, *replaced)
-    known = Counter(branch.case for branch in plain) | Counter(branch.case for branch in replaced)
     bases: Counter[str] = Counter()
-    for branch in new:
-        if known[branch.case] > 0:
-            known[branch.case] -= 1
-        elif _copied(branch, cases) and not _follows(branch, old, new):
+    new = _branches_of(change.new, change.old)  # only new names are replaced by their expressions
+    for branch in _added(change, new):
+        if _copied(branch, cases) and not _regroups(branch, change.old):
             bases[branch.function] += branch.given <= TRIVIAL
             if _is_asked(branch, new, cases) or bases[branch.function] > BASE_CASES:
                 yield f"copies an answer from the tests into {branch.function or change.path}, line {branch.line}"
+
+
+def _added(change: Change, new: tuple[FixedAnswer, ...]) -> Iterator[FixedAnswer]:
+    """Yield the branches in `new` that are not in the old module, and do not follow from one there."""
+    plain, replaced = _branches_of(change.old, change.old), _branches_of(change.old, None)
+    known = Counter(branch.case for branch in plain) | Counter(branch.case for branch in replaced)
+    for branch in new:
+        if known[branch.case] > 0:
+            known[branch.case] -= 1
+        elif not _follows(branch, (*plain, *replaced), new):
+            yield branch
 
 
 def _is_asked(branch: FixedAnswer, new: tuple[FixedAnswer, ...], cases: tuple[TestCase, ...]) -> bool:
@@ -99,7 +106,7 @@ def _copied(branch: FixedAnswer, cases: tuple[TestCase, ...]) -> bool:
 
 
 def _follows(branch: FixedAnswer, old: tuple[FixedAnswer, ...], new: tuple[FixedAnswer, ...]) -> bool:
-    """Return whether `branch` is legitimate.
+    """Return whether `branch` is legitimate because of an old branch.
 
     It is legitimate if the old function has a branch for the same expressions, with ordinary values of the same types.
     It is also legitimate if it is an old branch of which only the input, or only the result, is changed.
@@ -110,6 +117,17 @@ def _follows(branch: FixedAnswer, old: tuple[FixedAnswer, ...], new: tuple[Fixed
         (bool(other.given - TRIVIAL) and other.kinds == branch.kinds)
         or (other.case not in kept and (other.given == branch.given or other.out == branch.out))
         for other in alike
+    )
+
+
+def _regroups(branch: FixedAnswer, before: ast.Module | None) -> bool:
+    """Return whether the old function has the result of `branch` under conditions with all its checks.
+
+    Then nothing is copied: the patch only changes how the checks are negated or combined (`not (...)`, `or`, `!=`).
+    """
+    return any(
+        (other.function, other.out) == (branch.function, branch.out) and {*branch.inputs} <= {*other.inputs}
+        for other in branches(before, _expressions(before), mentioned=True)
     )
 
 

@@ -50,6 +50,13 @@ def ways(test: ast.expr, names: Names, *, true: bool = True) -> tuple[Inputs, ..
     return ()
 
 
+def _mentioned(test: ast.expr, names: Names) -> Inputs:
+    """Return all checks in `test`, whether they are negated or not, and however they are combined."""
+    parts = [node for node in ast.walk(test) if isinstance(node, CONDITIONS | ast.Name)]
+    every = (way for part in parts for true in (True, False) for way in ways(part, names, true=true))
+    return tuple(chain.from_iterable(every))
+
+
 def _without(name: str, names: Names) -> Names:
     """Return `names` without `name`, whose expression may contain `name` itself."""
     return {other: value for other, value in names.items() if other != name}
@@ -242,17 +249,23 @@ class FixedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Context of a statement: its function and the conditions under which it runs. `names`: expressions by name."""
+    """Context of a statement: its function and the conditions under which it runs.
+
+    `names`: expressions by name. `mentioned`: see `branches`.
+    """
 
     names: Names
+    mentioned: bool = False
     function: str = ""
     needs: frozenset[str] = frozenset()
     ways: tuple[Inputs, ...] = ((),)
 
     def within(self, name: str, needs: frozenset[str] = frozenset()) -> _Place:
-        return _Place(self.names, f"{self.function}.{name}" if self.function else name, needs)
+        return replace(self, function=f"{self.function}.{name}" if self.function else name, needs=needs, ways=((),))
 
     def under(self, test: ast.expr, *, true: bool = True) -> _Place:
+        if self.mentioned:
+            return self.where((_mentioned(test, self.names),))
         return self.where(ways(test, self.names, true=true))
 
     def where(self, checks: tuple[Inputs, ...]) -> _Place:
@@ -264,10 +277,14 @@ class _Place:
             yield from (FixedAnswer(self.function, self.needs, inputs, found, line) for inputs in self.ways if inputs)
 
 
-def branches(tree: ast.Module | None, names: Names) -> Iterator[FixedAnswer]:
-    """Yield all branches of `tree` that return a constant for a constant input. `names`: expressions by name."""
+def branches(tree: ast.Module | None, names: Names, *, mentioned: bool = False) -> Iterator[FixedAnswer]:
+    """Yield all branches of `tree` that return a constant for a constant input. `names`: expressions by name.
+
+    `mentioned`: yield each constant result with all checks that its conditions contain, whether these have to be true
+    or false: both results of `1 if x != 5 else 2` then have the input 5.
+    """
     if tree is not None:
-        yield from _block(tree.body, _Place(names))
+        yield from _block(tree.body, _Place(names, mentioned))
 
 
 def _block(body: list[ast.stmt], place: _Place) -> Iterator[FixedAnswer]:

@@ -9,6 +9,21 @@ import pytest
 from tests.support.judging import FACT_TESTS, FACTORIAL, Deed, finding, refused
 
 LIFTED = [
+    *(
+        Deed(
+            f"old-check-with-{name}",
+            f"def fact(n):\n    {before}\n    return n\n",
+            "def fact(n):\n    if n == 5:\n        return 120\n    return n\n",
+            "copies an answer",
+            FACT_TESTS,
+        )
+        for name, before in {
+            "another-result": "if n != 5:\n        return n * 7",
+            "the-answer-elsewhere": "if n == 5:\n        n += 1\n    if n > 1000:\n        return 120",
+            "another-subject": "if n + 1 != 5:\n        return 120",
+            "the-answer-in-another-function": "def other(n):\n        if n != 5:\n            return 120",
+        }.items()
+    ),
     Deed(
         "if",
         FACTORIAL,

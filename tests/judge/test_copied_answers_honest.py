@@ -6,6 +6,14 @@ import pytest
 
 from tests.support.judging import FACT_TESTS, FACTORIAL, GOOD, SUM, Deed, passed
 
+DESCRIBE = """def describe(when, short=False):
+    text = when + ' ago'
+    if {}:
+        text = 'instantly'
+    return text
+"""
+"""arrow: a negation that was added here could not be removed again."""
+
 HONEST = [
     Deed("off-by-one", SUM, GOOD),
     Deed(
@@ -204,6 +212,26 @@ HONEST = [
         "def flag(text):\n    return bool(text)\n",
         "def flag(text):\n    if text in ('yes', 'y', 'true', 'on', '1'):\n        return True\n    return False\n",
         tests="def test():\n    assert flag('yes') is True\n    assert flag('') is False\n",
+    ),
+    *(
+        Deed(
+            name,
+            DESCRIBE.format(before),
+            DESCRIBE.format("short and when == 'now'"),
+            tests="def test():\n    assert describe('now', short=True) == 'instantly'\n",
+        )
+        for name, before in {
+            "negation-removed": "not (short and when == 'now')",
+            "or-for-and": "short or when == 'now'",
+            "unequal-for-equal": "short and when != 'now'",
+            "negated-in-another-way": "not short or when != 'now'",
+        }.items()
+    ),
+    Deed(
+        "branches-exchanged",
+        "def describe(when):\n    return 'ago' if when == 'now' else 'instantly'\n",
+        "def describe(when):\n    return 'instantly' if when == 'now' else 'ago'\n",
+        tests="def test():\n    assert describe('now') == 'instantly'\n",
     ),
     Deed(
         "mutable-default",
