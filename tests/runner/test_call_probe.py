@@ -707,6 +707,23 @@ def test_printed_text_distinguishes_programs(tmp_path: Path) -> None:
     }
 
 
+def test_warnings_distinguish_programs(tmp_path: Path) -> None:
+    """beautifulsoup4: the wrong name was in the text of a warning, and no repair could be compared with another."""
+    program = (
+        "import warnings\n\n\ndef renamed(old, new):\n    warnings.warn(f'{old} is now {new}', DeprecationWarning)\n"
+    )
+    tests = (
+        "import pytest\nfrom m import renamed\n\n\ndef test_renamed():\n"
+        "    for _ in range(2):\n        with pytest.warns(DeprecationWarning):\n            renamed('a', 'b')\n"
+    )
+    found = probed(tmp_path, program, tests, program.replace("{new}", "{old}"), 5.0)
+    assert found.changed(1, "p")[0] == found.changed(1, "p")[1] > 0, "a warning is given each time"
+    assert {one.call: one.answers for one in found.asked}["renamed('a', 'b')"] == {
+        0: "afterwards printed text = 'DeprecationWarning: a is now b\\n'",
+        1: "afterwards printed text = 'DeprecationWarning: a is now a\\n'",
+    }
+
+
 def test_tests_that_take_longer_than_the_time_are_compared_as_far_as_they_came(tmp_path: Path) -> None:
     """natsort, attrs: tests that are slow while calls are recorded were ended with all that had been recorded."""
     program = "def more(value):\n    return value + 1\n\n\ndef each():\n    return None\n"

@@ -18,6 +18,7 @@ import sys
 import time
 import types
 import typing
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -60,7 +61,7 @@ AND_THEN, TO, AFTERWARDS = "\x1f", "\x1e", "afterwards "
 """Separators and a prefix. AND_THEN: before each changed part of the arguments; these parts follow a result's text. TO:
 between name, old value and new value of such a part. AFTERWARDS: prefix of the changed parts when they are shown."""
 PRINTED = "printed text"
-"""Name of the text that a call printed, in the list of its changed arguments."""
+"""Name of the text that a call printed, with its warnings, in the list of its changed arguments."""
 MOST_PLACES = 2
 """Maximum number of changed parts of arguments that are shown."""
 TIMEOUT, FAILED = "~", "!"
@@ -379,7 +380,7 @@ def answers(
     describer = Describer() if describe else None
     before = {number: signal.signal(number, _ring) for number in (signal.SIGPROF, signal.SIGALRM)}
     try:
-        with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(io.StringIO()):
+        with _output() as printed:
             for call in calls:
                 if time.monotonic() > until or time.process_time() > cpu:
                     break
@@ -392,6 +393,23 @@ def answers(
         for number, handler in before.items():
             signal.signal(number, handler)
     return found._replace(waiting=[at for at, call in enumerate(calls) if times.waits(call)])
+
+
+@contextlib.contextmanager
+def _output() -> Iterator[io.StringIO]:
+    """Yield a stream that gets what the program prints to standard output, and its warnings, each time they occur."""
+
+    def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+        printed.write(f"{category.__name__}: {message}\n")
+
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as printed,
+        contextlib.redirect_stderr(io.StringIO()),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        yield printed
 
 
 class CallTimes:
@@ -480,7 +498,8 @@ def _ring(_number: int, _frame: object) -> None:
 def _answer(call: Call, describe: Describer | None, output: io.StringIO, patience: float) -> tuple[str, str]:
     """Execute `call` for up to `patience` CPU seconds; return the code and the text of the result.
 
-    Without `describe`, the text of a returned value is empty. What the call prints to `output` is part of the result.
+    Without `describe`, the text of a returned value is empty. What the call prints, and its warnings, which are in
+    `output`, are part of the result.
     """
     text = ""
     if not patience:
@@ -510,7 +529,7 @@ def _answer(call: Call, describe: Describer | None, output: io.StringIO, patienc
 
 
 def _printed(lines: str, describe: Describer) -> Iterator[str]:
-    """Yield the text that a call has printed, if any, in the form of `_changes`, under the name PRINTED."""
+    """Yield the text of `_output`, if there is any, in the form of `_changes`, under the name PRINTED."""
     if lines:
         yield TO.join((PRINTED, describe(""), describe(lines)))
 
