@@ -212,7 +212,7 @@ class Cluster:
                 return
             with views.open(settings["patch"]) as view:
                 patch = view.patch
-            names = ("expected", "deadly", "seconds", "files", "freedom")
+            names = ("expected", "deadly", "seconds", "files", "imports", "freedom")
             own = self._own(interpreter, config)
             given = {name: settings[name] for name in names if name in settings}
             job = PoolJob("", patch, place.prefix, *own, uuid4().hex, **given)

@@ -117,6 +117,7 @@ class PoolJob(TreeJob):
     files: Sequence[str] | None
     freedom: Freedom
     deadly: frozenset[str] = frozenset()
+    imports: Sequence[str] = ()
     failing: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
 
@@ -172,7 +173,7 @@ def open_warm(job: PoolJob) -> tuple[str, ...] | str:
     with ExitStack() as stack:
         try:
             views = stack.enter_context(job.views(place))
-            names = ("patch", "expected", "deadly", "seconds", "files", "freedom")
+            names = ("patch", "expected", "deadly", "seconds", "files", "imports", "freedom")
             given = {name: getattr(job, name) for name in names}
             pool = stack.enter_context(open_pool(views, place, interpreter, job.config, workers=1, **given))
             pool.observe(job.failing, job.others, OBSERVING)

@@ -121,6 +121,7 @@ class Strength:
             expected={name: case.status for name, case in cases.items()},
             seconds={name: case.seconds for name, case in cases.items()},
             files=files_of(running),
+            imports=tuple(attempt.patch.files),
             workers=1 if len(wrong) * each < QUICK else None,
             freedom=freedom,
             within=until[1] - time.monotonic(),

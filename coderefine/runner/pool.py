@@ -676,6 +676,7 @@ def open_pool(
     deadly: frozenset[str] = frozenset(),
     seconds: Mapping[str, float] | None = None,
     files: Sequence[str] | None = None,
+    imports: Sequence[str] = (),
     freedom: Freedom = Freedom(),
     within: float = math.inf,
     listen: Listen = lambda _: None,
@@ -685,8 +686,10 @@ def open_pool(
     The default is one worker per processor, and up to WAITING if the failing tests wait more than they compute.
     `expected`: the cold baseline's statuses; tests whose outcome in a fork differs are left out (`Pool.unfit`).
     `deadly`: tests that hung or crashed in the cold run; they are run on candidates only. `seconds`: duration of each
-    test in the cold run. `files`: the test files to collect (None: all). `freedom`: the first step of the sandbox, and
-    the permissions that the tests need. `within`: seconds in which the servers must be ready. `listen`: is told the
+    test in the cold run. `files`: the test files to collect (None: all). `imports`: files whose modules the servers
+    import after that, even if the program imports them only later: candidates that change a module which is not loaded
+    take long, and are not compared. `freedom`: the first step of the sandbox, and the permissions that the tests need.
+    `within`: seconds in which the servers must be ready. `listen`: is told the
     progress of loading, observing and comparing.
     Raises RunnerError if the tests cannot be collected, or if the system cannot fork: see cold_pool.py.
     """
@@ -696,7 +699,14 @@ def open_pool(
 
         @contextlib.contextmanager
         def start(bounds: Bounds | None) -> Iterator[WorkerProcess]:
-            server = partial(open_server, cwd=place.prefix, origin=place.top, extra=config.pytest_args, files=files)
+            server = partial(
+                open_server,
+                cwd=place.prefix,
+                origin=place.top,
+                extra=config.pytest_args,
+                files=files,
+                imports=imports,
+            )
             strict = config.sandbox == "strict"
             with views.open(patch) as view, server(view, interpreter.path, bounds=bounds, strict=strict) as opened:
                 yield opened

@@ -220,11 +220,13 @@ def open_server(
     extra: Sequence[str],
     bounds: Bounds | None,
     files: Sequence[str] | None,
+    imports: Sequence[str],
     strict: bool,
 ) -> Iterator[WorkerProcess]:
     """Start a worker in `view`. `cwd` (repo-relative): where pytest runs; `extra`: additional options of pytest.
 
     `origin`: root of the user's tree. `files`: the test files to collect, as pytest names them (None: all).
+    `imports`: see `open_pool`.
     """
     with Channel() as warm, Channel() as hot, contextlib.ExitStack() as stack:
         process = stack.enter_context(
@@ -247,6 +249,7 @@ def open_server(
             "args": ARGS,
             "extra": extra,
             "files": files,
+            "imports": list(imports),
             "hot": hot.child_end,
             "hot_nonce": hot.nonce,
         }

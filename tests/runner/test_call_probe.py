@@ -585,6 +585,37 @@ def probed(
         return pool.probe([Candidate(1, {"m.py": candidate.encode()})], pool.tests, seconds, failing=failing)
 
 
+LATE = {
+    "shop/__init__.py": "def price(n):\n    from shop.plans.late import fee\n\n    return n + fee(n)\n",
+    "shop/plans/__init__.py": "",
+    "shop/plans/late.py": "def fee(n):\n    return n * 2\n",
+    "test_shop.py": "from shop import price\n\n\ndef test_price():\n    assert price(2) == 6\n",
+    "test_other.py": "def test_other():\n    assert True\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("imports", "changed"),
+    [(("shop/plans/__init__.py", "shop/plans/late.py"), True), (("shop/plans/late.py",), False), ((), False)],
+    ids=["imported", "in a package that is not loaded", "left out"],
+)
+def test_a_module_that_the_program_imports_late_is_compared_if_the_servers_import_it(
+    tmp_path: Path, imports: tuple[str, ...], *, changed: bool
+) -> None:
+    """pygments: its lexers are imported late; all tests ran on each candidate, and no two could be compared."""
+    top = make_repo(tmp_path / "p", LATE)
+    place, config = locate([top], top), Config()
+    python = interpreter(place, config, os.environ)
+    with open_views(place) as views, open_pool(views, place, python, config, imports=imports) as pool:
+        pool.observe(["test_shop.py::test_price"], None)
+        other = {"shop/plans/late.py": LATE["shop/plans/late.py"].replace("* 2", "* 3").encode()}
+        found = pool.probe([Candidate(1, other)], pool.tests, 5.0, ["test_shop.py::test_price"])
+        assert (1 in found.codes) == changed, "the calls would run the old code of a module that is not loaded"
+        assert not changed or found.changed(1, "f")[0] == 2, "`price` and `fee`"
+        (judged,) = pool.judge([Candidate(1, other)], Plan(first=(), known=frozenset({"test_shop.py::test_price"})))
+        assert ("test_other.py::test_other" in judged.statuses) != changed, "only if it is unknown which tests reach it"
+
+
 @pytest.mark.parametrize("parameters", [False, True], ids=["one test", "many tests"])
 def test_the_call_in_which_a_test_fails_is_compared_after_many_other_calls(tmp_path: Path, *, parameters: bool) -> None:
     """more-itertools: a test failed in its 20th call of a function; no repair changed one of the recorded calls."""

@@ -375,6 +375,7 @@ class Search(Searcher):
             deadly=deadly,
             seconds={name: case.seconds for name, case in cases.items() if name not in deadly},
             files=files,
+            imports=sorted(path for path in run_through(situation.trace, to_repair(situation)) if self._free(path)),
             freedom=situation.freedom,
             within=clock.left,
             listen=self._listen,

@@ -120,6 +120,9 @@ def _emptying(repair: Repair) -> bool:
     return repair.ignores or bool(repair.proposed.scored.operator.shortcut)
 
 
+EQUAL = ("==", "!=")
+
+
 def plainness(repair: Repair) -> tuple[bool, int, bool, bool, int, float]:
     """Return a sort key for repairs that behave alike; the simplest repair has the lowest key.
 
@@ -127,7 +130,8 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, bool, int, float]:
 
     1. whether the repair removes behaviour;
     2. the number of changed tokens other than parentheses, at least 1: an indentation is no smaller change;
-    3. False if the repair only moves a limit by one, which changes the fewest cases, or only removes a `not`;
+    3. False if the repair only moves a limit by one, which changes the fewest cases, or only removes a `not`; a number
+       that is compared by `==` is no limit;
     4. whether a constant changes: operators and names come first;
     5. by how many tokens the result is longer: `a != b` is better than `not a == b`;
     6. the negative score.
@@ -143,7 +147,7 @@ def plainness(repair: Repair) -> tuple[bool, int, bool, bool, int, float]:
     longer = sum(len(new) - len(old) for old, new in steps)
     constant = any(_kind(token) == CONSTANT for old, new in steps for token in (*old, *new))
     removed = steps == [(["not"], [])] and not NEGATED.search(text[parts[0].start : parts[0].end])
-    wide = not removed and (len(steps) != 1 or not _moves_limit(*steps[0]))
+    wide = not removed and (len(steps) != 1 or not _moves_limit(*steps[0]) or _is_equated(parts[0], text))
     return _emptying(repair), max(1, changed), wide, constant, longer, -worth(repair)
 
 
@@ -156,6 +160,11 @@ def _moves_limit(old: Sequence[str], new: Sequence[str]) -> bool:
         return two == f"{one}="
     whole = one.lstrip("-").isdecimal() and two.lstrip("-").isdecimal()
     return whole and abs(int(one) - int(two)) == 1
+
+
+def _is_equated(part: Replacement, text: str) -> bool:
+    """Return whether the replaced text is compared by `==` or `!=`: then it is no limit, but the only value."""
+    return text[: part.start].rstrip(" ").endswith(EQUAL) or text[part.end :].lstrip(" ").startswith(EQUAL)
 
 
 def _exchange(parts: Sequence[Replacement], text: str) -> bool:

@@ -32,7 +32,7 @@ from .call_probe import Answers, Call
 from .code_diff import NotHotError, RanAtImportError, SourceFile
 from .direct_calls import DirectCalls
 from .live_functions import ExecutedCode, Key, LiveFunctions, Target, key
-from .loaded_modules import LoadedModules, loaded
+from .loaded_modules import LoadedModules, import_files, loaded
 from .server_plugin import ServerPlugin
 from .working_tree import WorkingTree, decoded, ours
 
@@ -62,6 +62,7 @@ class HotServer:
     """Processes messages inside pytest's loop over the items."""
 
     def __init__(self, fd: int, channel: AgentChannel, job: Message, run: ServerPlugin, ran: ExecutedCode) -> None:
+        import_files(job["imports"], job["top"])
         ran.stop()
         self._fd = fd
         self._channel = channel
@@ -277,12 +278,15 @@ class HotServer:
     def _probe(self, message: Message) -> Message:
         """Return the results of `_compare`, and those of `_traced` if functions are to be watched.
 
-        Candidates that the hot server cannot run are left out. If a child crashes, its results are missing.
+        Candidates that the hot server cannot run are left out, also those that change a module which is not loaded: the
+        calls would run its old code. If a child crashes, its results are missing.
         """
         edits = {}
         for number, files in message["candidates"].items():
             with contextlib.suppress(NotHotError):
-                edits[number] = self._edit(decoded(files), rough=message.get("rough", False))
+                edit = self._edit(decoded(files), rough=message.get("rough", False))
+                if not edit.files_unseen:
+                    edits[number] = edit
         self._board.clear()
         self._tree.put({})
         limits = self._limits._replace(cpu=message["limit"])

@@ -6,7 +6,9 @@ If the project is installed as a copy, the tests run that copy, and not the patc
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib
 import os
 import sys
 import weakref
@@ -102,6 +104,24 @@ def loaded() -> list[tuple[str, Any]]:
     """
     modules: dict[str, Any] = sys.modules.copy()
     return [(name, module) for name, module in modules.items() if type(module) is not weakref.ProxyType]
+
+
+def import_files(paths: Iterable[str], top: str) -> None:
+    """Import the modules in the files `paths` (relative to `top`) that the program imports only when it needs them.
+
+    A module is imported if the package that contains it is loaded, so that its name is known. Errors are ignored: the
+    tests import the module when they need it.
+    """
+    for path in paths:
+        folder, file = os.path.split(os.path.realpath(os.path.join(top, path)))
+        if file == "__init__.py":
+            folder, file = os.path.split(folder)
+        name = file.removesuffix(".py")
+        packages = (one for one, module in loaded() if folder in map(os.path.realpath, getattr(module, "__path__", ())))
+        package = next(packages, "")
+        if package and name.isidentifier() and not name.startswith("__") and f"{package}.{name}" not in sys.modules:
+            with contextlib.suppress(Exception, SystemExit):
+                importlib.import_module(f"{package}.{name}")
 
 
 def _modules() -> Iterator[Module]:

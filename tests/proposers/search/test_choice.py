@@ -94,6 +94,21 @@ def test_of_repairs_that_behave_alike_a_likely_name_comes_before_an_unlikely_ope
     assert first(Given(-8.0, SAME, old="size", new="limit"), Given(-4.0, SAME, old="<", new="!=")) == 1
 
 
+@pytest.mark.parametrize("text", ["if not index != 0 and size < 7:", "if 0 == index and size < 7:"])
+def test_a_number_that_is_compared_for_equality_is_no_limit(text: str) -> None:
+    """pygments: `index != 1` was written for `index == 0`."""
+    place = cast(Site, Place(module=Text(text)))
+
+    def repair(old: str, new: str) -> Repair:
+        edit = Edit((Replacement(start := text.index(old), start + len(old), new),))
+        return Repair(Proposed(Scored(-4.0, edit, PLAIN, place), ""), frozenset("t"), whole=True)
+
+    operator = "!=" if "!=" in text else "=="
+    repairs = [repair("0", "1"), repair(operator, "<"), repair("7", "8")]
+    found = choose(repairs, {-1: BEFORE, 0: SAME, 1: SAME, 2: SAME}).repairs
+    assert [repairs.index(one) for one in found] == [2, 1, 0]
+
+
 def exchanging(score: float, one: str, two: str) -> Repair:
     parts = (Replacement(at := LINE.index(old), at + len(old), new) for old, new in ((one, two), (two, one)))
     scored = Scored(score, Edit(tuple(parts)), PLAIN, cast(Site, Place()))

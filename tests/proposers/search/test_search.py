@@ -6,9 +6,11 @@ import contextlib
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from coderefine.critics.pytest import Pytest
 from coderefine.project import Protection, interpreter, locate
 from coderefine.proposers.search import Search
 from coderefine.reports.progress import ProgressState
+from coderefine.runner.cold_pool import AnyPool, open_any_pool
 from coderefine.workspace import open_views
 from tests.support.repo import git, make_repo, write
 
@@ -48,6 +51,7 @@ def begun(
     *,
     timeout: float = 600.0,
     fork: bool = True,
+    open_pool: Callable[..., AbstractContextManager[AnyPool]] = open_any_pool,
     changed: Callable[[Path], object] = lambda _: None,
 ) -> Iterator[Begun]:
     top = make_repo(tmp_path / "p", files)
@@ -60,7 +64,8 @@ def begun(
         with views.open() as view:
             check = Pytest(place, python, config, events.append).check(view, Ask(seed=0, timeout=timeout))
         base = Attempt(0, Patch(), (check,))
-        search = Search(place, python, config, Protection.of(place, config), events.append, fork=fork)
+        protection = Protection.of(place, config)
+        search = Search(place, python, config, protection, events.append, fork=fork, open_pool=open_pool)
         yield Begun(search, Situation(base, base, (base,), check.findings, (".",)), views, events)
 
 
@@ -91,6 +96,32 @@ def test_limit():
 def test_more():
     assert price(20) == 18
 """
+
+
+def test_what_the_failing_tests_import_late_is_imported_by_the_servers(tmp_path: Path) -> None:
+    """pygments: lexers are imported late; each candidate ran 5,000 tests, and candidates could not be compared."""
+    late = "def price(n):\n    if n > 10:\n        return n * 9 // 10\n    return n\n"
+    files = {
+        "shop/__init__.py": "def price(n):\n    from shop.late import price\n\n    return price(n)\n",
+        "shop/late.py": late,
+        "test_shop.py": TESTS,
+    }
+    imports: list[Sequence[str]] = []
+
+    def opened(*parts: Any, **given: Any) -> AbstractContextManager[AnyPool]:
+        imports.append(given["imports"])
+        return open_any_pool(*parts, **given)
+
+    lines = {"test_shop.py": frozenset({10}), "shop/__init__.py": frozenset({2}), "shop/late.py": frozenset({2, 4})}
+    with begun(tmp_path, files, 60.0, open_pool=opened) as it:
+        trace = {"test_shop.py::test_limit": lines}
+        patch = next(it.search.propose(replace(it.situation, trace=trace), it.views))
+    assert patch is not None
+    assert patch.files == {"shop/late.py": late.replace(">", ">=").encode()}
+    assert imports[0] == ["shop/__init__.py", "shop/late.py"], "no test file"
+    compared = it.search.chosen.sets[0].groups[0].changed
+    assert compared is not None
+    assert compared[1] > 0, "calls of the passing tests are compared"
 
 
 def test_finds_the_slip_and_keeps_the_file_as_it_is(repair: Repair, monkeypatch: pytest.MonkeyPatch) -> None:
