@@ -45,8 +45,9 @@ is kept, and no variants of this call are made.
 """
 NEAR = 320
 """Maximum number of variants, which differ from a recorded call in one argument."""
-PATIENCE, WAITING = 0.03, 0.3
-"""Maximum CPU seconds and wall seconds of one call: on a busy machine, wall time depends on other processes."""
+PATIENCE, WAITING, LARGE = 0.03, 0.3, 10.0
+"""Maximum CPU seconds and wall seconds of one call: on a busy machine, wall time depends on other processes. LARGE:
+factor of both for a call whose arguments are slow to copy, because they are large."""
 WAITED = 0.5
 """Maximum wall seconds of the waiting calls of one function; a call waits, for example, for a program that it starts.
 After that, calls of this function are not executed, because they would take the time of other functions. Waiting for a
@@ -425,7 +426,7 @@ class CallTimes:
         hung = self._hung[call.function]
         if self.waits(call) or (self._unchanged and hung and call.failing):
             return 0.0
-        return PATIENCE if hung < MOST_HUNG else IMPATIENCE
+        return LARGE * PATIENCE if call.heavy else PATIENCE if hung < MOST_HUNG else IMPATIENCE
 
     def note(self, call: Call, code: str, waited: float) -> None:
         """Record the result of `call`; `waited`: its wall seconds if it waited for something, otherwise 0."""
@@ -508,7 +509,7 @@ def _answer(call: Call, describe: Describer | None, output: io.StringIO, patienc
         args, kwargs = copied_or_shared((call.args, call.kwargs), call.function)
         output.seek(0)
         output.truncate()
-        _limit(patience, WAITING)
+        _limit(patience, LARGE * WAITING if call.heavy else WAITING)
         try:
             value = call.function(*args, **kwargs)
             contradicts = "" if fits(value, call.function) else CONTRADICTS
