@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import PurePosixPath
 
 NO_NETWORK = re.compile(
     r"Network is unreachable|Connection ?refused|ConnectionRefusedError|getaddrinfo failed|Failed to resolve|"
@@ -14,6 +15,8 @@ NO_NETWORK = re.compile(
     re.IGNORECASE,
 )
 """Messages of an absent network (errno(3), gai_strerror(3), urllib3)."""
+NO_PROGRAM = re.compile(r"FileNotFoundError: .*No such file or directory: '([^'/]+)'")
+"""The message of `subprocess` if there is no program of this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +142,26 @@ class Case:
     line: int = 0
     failure: Failure | None = None
 
+    @property
+    def missing_program(self) -> str:
+        """Return the name of a program that the test itself starts, but that is not installed; "" if there is none."""
+        named = NO_PROGRAM.search(self.failure.message) if self.failure and self.failure.frames else None
+        if self.failure is None or named is None:
+            return ""
+        *outer, last = self.failure.frames
+        in_test = all(frame.path == self.path for frame in outer)
+        return named[1] if in_test and PurePosixPath(last.path).name == "subprocess.py" else ""
+
 
 def repairable(failing: Iterable[Case]) -> list[Case]:
     """Return those `failing` tests that a change to the program may repair.
 
-    Tests that lack a fixture are left out. Tests that need the network are left out if other tests fail, too: most
-    likely they fail because there is no network, and the code that they execute would be as suspicious as the fault.
+    Tests that lack a fixture, or a program that they start, are left out. Tests that need the network are left out if
+    other tests fail, too: most likely they fail because there is no network, and the code that they execute would be as
+    suspicious as the fault.
     """
-    left = [case for case in failing if not (case.failure and case.failure.lacks_fixture)]
+    complete = (case for case in failing if not (case.failure and case.failure.lacks_fixture))
+    left = [case for case in complete if not case.missing_program]
     return [case for case in left if not (case.failure and case.failure.wants_network)] or left
 
 

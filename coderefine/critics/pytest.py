@@ -68,9 +68,8 @@ class Pytest:
             self._limit = min(self._limit, max(10.0, 20 * self._slowest))
         texts = Texts(view)
         findings = tuple(_finding(case, texts, ask.scope) for case in check.cases.values() if case.status.bad)
-        return replace(
-            check, findings=(*check.findings, *findings), notes=(*check.notes, *_denied(check, view, self._config))
-        )
+        notes = (*check.notes, *_uninstalled(check), *_denied(check, view, self._config))
+        return replace(check, findings=(*check.findings, *findings), notes=notes)
 
     def _with_canary(self, view: View, ask: Ask) -> Check:
         """Run the tests with the canary tests; if these do not work on the unchanged tree, omit them and add a note."""
@@ -91,6 +90,12 @@ class Pytest:
             return self.runner(view, self._place, self._interpreter, self._config, ask, self._listen, options)
         except RunnerError as error:
             raise CriticError(f"no verdict from pytest: {error}") from error
+
+
+def _uninstalled(check: Check) -> Iterator[str]:
+    """Yield a sentence for each program that a failing test starts, but that is not installed."""
+    for name in sorted({case.missing_program for case in check.cases.values()} - {""}):
+        yield f"a failing test starts {name}, which is not installed: no patch can repair it"
 
 
 def _denied(check: Check, view: View, config: Config) -> Iterator[str]:

@@ -42,6 +42,15 @@ def argv(python: Path | str, module: str, fd: int) -> tuple[str, ...]:
     return (str(python), "-c", BOOT, str(AGENT), module, str(fd))
 
 
+def search_path(python: Path | str) -> dict[str, str]:
+    """Return the variable PATH with the folder of `python`, as in an activated environment: tests start its programs.
+
+    Return {} if the folder is in PATH already.
+    """
+    folder, known = str(Path(python).parent), os.environ.get("PATH", os.defpath)
+    return {} if folder in known.split(os.pathsep) else {"PATH": os.pathsep.join((folder, known))}
+
+
 class Channel:
     """A socket pair; pass the descriptor `child_end` to the child (pass_fds). Use as a context manager.
 

@@ -104,3 +104,12 @@ def test_a_suite_that_needs_the_network_is_referred_to_the_flag_and_green_with_i
             pytest.skip("the network cannot be switched off here")
         assert "--network" in refused.out
         assert coderefine("check", "--gate", "pytest", "--network", cwd=top).code == 0
+
+
+def test_a_program_that_the_tests_start_but_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    test = "import subprocess\n\n\ndef test_program():\n    subprocess.run(['no-such-shop', '--help'], check=True)\n"
+    top = make_repo(tmp_path / "p", {"test_m.py": test})
+    found = coderefine("fix", "--gate", "pytest", cwd=top)
+    assert found.code == 1
+    assert "a failing test starts no-such-shop, which is not installed: no patch can repair it" in found.out
+    assert "candidates" not in found.out

@@ -11,7 +11,9 @@ from typing import Protocol
 import pytest
 
 from coderefine.config import Config
+from coderefine.core import Ask, Status
 from coderefine.project import interpreter, locate
+from coderefine.runner.cold import run_tests
 from coderefine.runner.pool import Candidate, Judged, Plan, open_pool
 from coderefine.workspace import open_views
 from tests.support.repo import make_repo, write
@@ -153,3 +155,27 @@ def test_a_file_that_a_test_replaces_is_not_lost_for_the_next_candidate(tmp_path
         plan = Plan(("test_m.py::test_f",))
         judged = [one for candidate in (wrong, right) for one in pool.judge([candidate], plan)]
     assert [one.plausible for one in judged] == [False, True], judged
+
+
+def test_programs_of_the_projects_environment_are_found_although_it_is_not_activated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """glom: its tests start `glom`; run by pre-commit or pipx, they failed, though they passed for the user."""
+    monkeypatch.setenv("PATH", os.defpath)
+    folder = Path(sys.executable).parent
+    (folder / "ruff").stat()
+    test = (
+        "import os, shutil\n\n\ndef test_found():\n"
+        f"    assert shutil.which('ruff') == {str(folder / 'ruff')!r}\n"
+        f"    assert os.environ['PATH'].endswith({os.pathsep + os.defpath!r})\n"
+    )
+    top = make_repo(tmp_path / "project", {"test_m.py": test})
+    place, config = locate([top], top), Config(python=sys.executable)
+    python = interpreter(place, config, os.environ)
+    with open_views(place) as views:
+        with views.open() as view:
+            check = run_tests(view, place, python, config, Ask(timeout=60))
+        with open_pool(views, place, python, config, workers=1) as pool:
+            forked = pool.baseline()
+    assert {case.status for case in check.cases.values()} == {Status.PASSED}, check
+    assert set(forked.values()) == {Status.PASSED}
