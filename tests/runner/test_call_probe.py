@@ -852,6 +852,23 @@ def test_calls_of_a_function_that_waits_are_left_out(tmp_path: Path) -> None:
         assert not any("waiting" in call for call in pool.answers(pool.tests, 5.0))
 
 
+@pytest.mark.parametrize("wait", ["0.1", "60"], ids=["and ends", "and does not end"])
+def test_of_a_function_that_waits_only_with_a_repair_a_few_calls_are_compared(tmp_path: Path, wait: str) -> None:
+    """more-itertools: a repaired function started threads; twice nine seconds went into waiting for them."""
+    program = "import time\n\n\ndef work(n):\n    raise ValueError\n\n\ndef other(n):\n    return n + 1\n"
+    repaired = program.replace("raise ValueError", f"time.sleep({wait})").replace("n + 1", "n + 2")
+    tests = "import pytest\nimport m\n\n\ndef test_work():\n    for n in range(8):\n"
+    tests += "        with pytest.raises(ValueError):\n            m.work(n)\n"
+    tests += "\n\ndef test_other():\n    assert m.other(1) == 2\n"
+    with opened(tmp_path, {"m.py": program, "test_m.py": tests}) as pool:
+        began = time.monotonic()
+        found = pool.probe([Candidate(1, {"m.py": repaired.encode()})], pool.tests, 5.0)
+        assert time.monotonic() - began < 8.0, "160 calls of `work`"
+    assert len(found.codes[0]) == len(found.codes[1]) == len(found.kinds)
+    calls = {one.call.partition("(")[0] for one in found.asked}
+    assert calls == {"work", "other"}
+
+
 def test_calls_that_compute_do_not_wait() -> None:
     """A busy machine would otherwise change what is compared."""
 

@@ -19,7 +19,7 @@ import time
 import types
 import typing
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from .copies import Arguments, copied, copied_or_shared
@@ -352,16 +352,17 @@ class StoppedError(BaseException):
 class Answers(NamedTuple):
     """The results of a list of calls: a short code for each call that ran and, if requested, a readable text.
 
-    `waiting`: indices of the calls of functions that wait, see WAITED; only for the unchanged program.
+    `waiting`: indices of calls that are not compared, because their functions wait (see WAITED): in the unchanged
+    program all calls of these functions, otherwise those that were not executed.
     """
 
     codes: list[str]
     texts: list[str]
     waiting: Sequence[int] = ()
 
-    def without_waiting(self) -> Answers:
-        """Return a copy without the answers to the calls `waiting`."""
-        return Answers(without(self.waiting, self.codes), without(self.waiting, self.texts))
+    def without(self, places: Collection[int]) -> Answers:
+        """Return a copy without the answers to the calls at the indices `places`."""
+        return Answers(without(places, self.codes), without(places, self.texts))
 
 
 def answers(
@@ -372,19 +373,21 @@ def answers(
     Calls that are left at `until` (monotonic seconds), or after `seconds` of CPU time, have no answer. `describe`: make
     readable texts.
 
-    `unchanged`: whether this is the program without a repair. If so, the calls of functions that wait (see WAITED) are
-    found. To save time, there is another difference: after a call that did not end, calls of the same function by
-    failing tests, and variants of such calls, are not executed, and count as endless.
+    `unchanged`: whether this is the program without a repair. To save time, there is then a difference: after a call
+    that did not end, calls of the same function by failing tests, and variants of such calls, are not executed, and
+    count as endless.
     """
     cpu = time.process_time() + seconds
-    found, times = Answers([], []), CallTimes(unchanged=unchanged)
+    found, times, skipped = Answers([], []), CallTimes(unchanged=unchanged), list[int]()
     describer = Describer() if describe else None
     before = {number: signal.signal(number, _ring) for number in (signal.SIGPROF, signal.SIGALRM)}
     try:
         with _output() as printed:
-            for call in calls:
+            for at, call in enumerate(calls):
                 if time.monotonic() > until or time.process_time() > cpu:
                     break
+                if times.waits(call):
+                    skipped.append(at)
                 began, blocked = time.monotonic(), _blocked()
                 code, text = _answer(call, describer, printed, times.patience(call))
                 times.note(call, code, time.monotonic() - began if _blocked() > blocked else 0.0)
@@ -393,7 +396,7 @@ def answers(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return found._replace(waiting=[at for at, call in enumerate(calls) if times.waits(call)])
+    return found._replace(waiting=[at for at, call in enumerate(calls) if times.waits(call)] if unchanged else skipped)
 
 
 @contextlib.contextmanager
@@ -430,14 +433,13 @@ class CallTimes:
 
     def note(self, call: Call, code: str, waited: float) -> None:
         """Record the result of `call`; `waited`: its wall seconds if it waited for something, otherwise 0."""
-        if code == TIMEOUT:
-            self._hung[call.function] += 1
-        else:
+        self._hung[call.function] += code == TIMEOUT
+        if code != TIMEOUT or not self._unchanged:
             self._waited[call.function] += waited
 
     def waits(self, call: Call) -> bool:
-        """Return whether calls of the function of `call` wait for too long in the unchanged program."""
-        return self._unchanged and self._waited[call.function] > WAITED
+        """Return whether calls of the function of `call` wait for too long."""
+        return self._waited[call.function] > WAITED
 
 
 def _blocked() -> int:
@@ -445,7 +447,7 @@ def _blocked() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
 
 
-def without(places: Sequence[int], values: Sequence[T]) -> list[T]:
+def without(places: Collection[int], values: Sequence[T]) -> list[T]:
     """Return `values` without those at the indices `places`."""
     return [value for at, value in enumerate(values) if at not in places]
 

@@ -458,10 +458,11 @@ class HotServer:
         The unchanged program runs twice, as "" and as AGAIN, to find unstable results; AGAIN is not in the result. If
         one of these two runs crashes, no answers are returned. Other programs that crash are left out. Each program
         runs in its own process, so that the calls of one do not affect another. The compared calls are `labelled`
-        without those of functions that wait (see WAITED). `seconds`: CPU time for all programs together, because wall
-        time would depend on the load of the machine.
+        without those of functions that wait (see `Answers.waiting`). `seconds`: CPU time for all programs together,
+        because wall time would depend on the load of the machine.
         """
         found: dict[str, Answers] = {}
+        waiting = set[int]()
         asked = {"": CodeEdit(), **edits, AGAIN: CodeEdit()}
         until = time.monotonic() + WALL * seconds
         for left, (number, edit) in zip(range(len(asked), 0, -1), asked.items(), strict=False):
@@ -471,9 +472,12 @@ class HotServer:
             seconds -= min(cpu, share)
             if row is not None:
                 if not number:
-                    labelled, row = call_probe.without(row.waiting, labelled), row.without_waiting()
+                    labelled, row = call_probe.without(row.waiting, labelled), row.without(row.waiting)
+                else:
+                    waiting.update(row.waiting)
                 found[number] = row
-        return labelled, call_probe.comparable(found, AGAIN)
+        found = {number: row.without(waiting) for number, row in found.items()}
+        return call_probe.without(waiting, labelled), call_probe.comparable(found, AGAIN)
 
     def _shown(
         self, calls: list[Call], answers: dict[str, Answers], edits: dict[str, CodeEdit], seconds: float
