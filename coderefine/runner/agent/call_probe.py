@@ -48,10 +48,11 @@ NEAR = 320
 PATIENCE, WAITING, LARGE = 0.03, 0.3, 10.0
 """Maximum CPU seconds and wall seconds of one call: on a busy machine, wall time depends on other processes. LARGE:
 factor of both for a call whose arguments are slow to copy, because they are large."""
-WAITED = 0.5
+WAITED, WAITED_LESS = 0.5, 0.1
 """Maximum wall seconds of the waiting calls of one function; a call waits, for example, for a program that it starts.
 After that, calls of this function are not executed, because they would take the time of other functions. Waiting for a
-processor does not count, because a busy machine must not change which calls are compared."""
+processor does not count, because a busy machine must not change which calls are compared. WAITED_LESS is for functions
+that wait only with a repair: each of several repairs may wait so long, and once more when its results are described."""
 MOST_HUNG, IMPATIENCE = 3, 0.006
 """After MOST_HUNG calls of a function that did not end, each further call of it has IMPATIENCE CPU seconds."""
 EXAMPLE = "d"
@@ -380,23 +381,29 @@ def answers(
     cpu = time.process_time() + seconds
     found, times, skipped = Answers([], []), CallTimes(unchanged=unchanged), list[int]()
     describer = Describer() if describe else None
+    with _alarms(), _output() as printed:
+        for at, call in enumerate(calls):
+            if time.monotonic() > until or time.process_time() > cpu:
+                break
+            if times.waits(call):
+                skipped.append(at)
+            began, blocked = time.monotonic(), _blocked()
+            code, text = _answer(call, describer, printed, times.patience(call))
+            times.note(call, code, time.monotonic() - began if _blocked() > blocked else 0.0)
+            found.codes.append(code)
+            found.texts.append(text)
+    return found._replace(waiting=[at for at, call in enumerate(calls) if times.waits(call)] if unchanged else skipped)
+
+
+@contextlib.contextmanager
+def _alarms() -> Iterator[None]:
+    """Let the signals of `_limit` end calls."""
     before = {number: signal.signal(number, _ring) for number in (signal.SIGPROF, signal.SIGALRM)}
     try:
-        with _output() as printed:
-            for at, call in enumerate(calls):
-                if time.monotonic() > until or time.process_time() > cpu:
-                    break
-                if times.waits(call):
-                    skipped.append(at)
-                began, blocked = time.monotonic(), _blocked()
-                code, text = _answer(call, describer, printed, times.patience(call))
-                times.note(call, code, time.monotonic() - began if _blocked() > blocked else 0.0)
-                found.codes.append(code)
-                found.texts.append(text)
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return found._replace(waiting=[at for at, call in enumerate(calls) if times.waits(call)] if unchanged else skipped)
 
 
 @contextlib.contextmanager
@@ -439,7 +446,7 @@ class CallTimes:
 
     def waits(self, call: Call) -> bool:
         """Return whether calls of the function of `call` wait for too long."""
-        return self._waited[call.function] > WAITED
+        return self._waited[call.function] > (WAITED if self._unchanged else WAITED_LESS)
 
 
 def _blocked() -> int:
