@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
@@ -43,7 +43,8 @@ class SourceTree:
 
     `roots`: see ModuleIndex. `text` returns the content of a file (None: no such text file). `is_test`, `writable`:
     predicates of a path. `always`: files that are always shown. `listing` returns the files in a folder. `needed`:
-    (path, name) of definitions that the model requested; an empty name means the whole file.
+    (path, name) of definitions that the model requested; an empty name means the whole file. `asserting` returns the
+    names of the functions in a file that assert on behalf of tests, which are not to be changed.
     """
 
     top: Path
@@ -54,6 +55,7 @@ class SourceTree:
     always: tuple[str, ...] = ()
     listing: Callable[[str], Sequence[str]] = lambda _: ()
     needed: tuple[tuple[str, str], ...] = ()
+    asserting: Callable[[str], Collection[str]] = lambda _: ()
 
     def is_code(self, path: str) -> bool:
         """Return whether `path` is the project's own code, which may be shown and edited."""

@@ -4,8 +4,9 @@ A library function may raise AssertionError too, and tests may call it. Only suc
 
 - it asserts (`assert`, `raise AssertionError`, `pytest.fail`, a call of `assert…`), and does nothing else: it returns
   no value, stores nothing outside and raises nothing but AssertionError (if its name begins with `assert`, it need
-  only assert);
-- a test file calls it as a statement, and no test file expects an AssertionError from it (that would be a test of it);
+  only assert; a context manager may have a `yield` without a value);
+- a test file calls it as a statement, or as a context manager in a `with` statement, and no test file expects an
+  AssertionError from it (that would be a test of it);
 - no other code of the project calls it.
 
 Private functions and constants of the same module that only helpers use count as well. Fixtures, hooks of pytest and
@@ -27,6 +28,7 @@ NAMED = re.compile(r"_*assert(_|[A-Z]|$)")
 ASSERTS = re.compile(r"_*assert([A-Z_]|$)|fail$|fail_")
 RAISES = re.compile(r"raises|assertRaises(Regex)?|assert_raises\w*")
 HOOK = re.compile(r"pytest_[a-z]\w*")
+MANAGERS = ("contextmanager", "asynccontextmanager")
 CASE = re.compile(r"\w*TestCase")
 
 
@@ -34,7 +36,8 @@ CASE = re.compile(r"\w*TestCase")
 class Uses:
     """The names of functions that one file calls.
 
-    `stated`: called as a whole statement; `expected`: called where an AssertionError is expected.
+    `stated`: called as a whole statement, or as a context manager; `expected`: called where an AssertionError is
+    expected.
     """
 
     called: frozenset[str] = frozenset()
@@ -78,8 +81,8 @@ class AssertionHelpers:
     def _serves(self, path: str, name: str) -> bool:
         """Return whether tests call the function `name` of `path` as a helper, and no other file calls it.
 
-        A call must be a whole statement, unless the name matches NAMED. Return False if a test calls the function where
-        an AssertionError is expected.
+        A call must be a whole statement or a context manager, unless the name matches NAMED. Return False if a test
+        calls the function where an AssertionError is expected.
         """
         serving = False
         for other in self.mentioning(name):
@@ -114,6 +117,7 @@ class AssertionHelpers:
 def _uses(tree: ast.Module | None) -> Uses:
     nodes = list(ast.walk(tree)) if tree else []
     stated = {_called(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    stated |= {_called(node.context_expr) for node in nodes if isinstance(node, ast.withitem)}
     expected = {name for node in nodes for name in _expected(node)}
     return Uses(frozenset(map(_called, nodes)), frozenset(stated), frozenset(expected))
 
@@ -158,6 +162,8 @@ def _fixture(function: Function) -> bool:
 def _asserting(function: Function) -> bool:
     """Return whether the function asserts, and does nothing else or has a name that begins with `assert`."""
     inner = [node for item in function.body for node in ast.walk(item)]
+    if any(last_name(item) in MANAGERS for item in function.decorator_list):
+        inner = [node for node in inner if not isinstance(node, ast.Yield) or node.value is not None]
     return any(map(_asserts, inner)) and (bool(NAMED.match(function.name)) or not any(map(_works, inner)))
 
 

@@ -506,9 +506,26 @@ def test_of_equally_suspicious_functions_the_one_with_more_executed_lines_is_sho
     first, much, little = (place(text, name) + 3 for name in "abc")
     files = {**FILES, "shop/cart.py": text + function("unused", 300)}
     ran = frozenset({first, *range(much, much + 18), little})
-    trace = Trace({"shop/cart.py": ran}, {"shop/cart.py": {first: 1.0, much: 0.55, little: 0.55}})
+    trace = Trace({"shop/cart.py": ran}, {"shop/cart.py": {first: 1.0, much: 0.48, little: 0.48}})
     code = traced(files, trace).code
     assert ("def b(x)" in code, "def c(x)" in code) == (True, False)
+
+
+def test_a_function_that_asserts_for_tests_does_not_take_the_place_of_the_fault() -> None:
+    """voluptuous: `raises`, with which its tests assert, was shown, and the function at fault was not."""
+    text = "".join(function(name, 20) for name in ("raises", "wrong"))
+    asserting, wrong = place(text, "raises") + 3, place(text, "wrong") + 3
+    files = {**FILES, "shop/cart.py": text + function("unused", 300)}
+    trace = Trace({"shop/cart.py": frozenset({asserting, wrong})}, {"shop/cart.py": {asserting: 1.0, wrong: 0.3}})
+    case = failing("tests/test_cart.py::test_total", frames=(Frame("shop/cart.py", asserting, "raises"),))
+    finding = Finding("pytest", "failed", case.path, "failed", Span(1, 1), case.id)
+    found = {}
+    for name in ("raises", "other"):
+        tree = SourceTree(TOP, (".",), files.get, lambda path: "test" in path, lambda _: True)
+        tree = replace(tree, asserting={"shop/cart.py": (name,)}.__getitem__)
+        code = gather([finding], {case.id: case}, tree, trace=lambda: trace).code
+        found[name] = ["def raises(x)" in code, "def wrong(x)" in code]
+    assert found == {"raises": [False, True], "other": [True, False]}
 
 
 def test_functions_that_are_equally_suspicious_are_all_shown() -> None:

@@ -106,6 +106,27 @@ def test_methods_fixtures_hooks_and_test_cases_are_helpers(tmp_path: Path) -> No
     assert found == {"BaseTestCase.same", "Client.assert_ok", "client", "pytest_assertrepr_compare"}
 
 
+MANAGER = """\
+import contextlib
+
+@contextlib.contextmanager
+def raises(kind, text=""):
+    try:
+        yield
+    except kind as error:
+        assert text in str(error)
+    else:
+        raise AssertionError(kind)
+"""
+IN_WITH = "from app.core import raises\n\n\ndef test_it():\n    with raises(ValueError):\n        int('x')\n"
+
+
+def test_a_context_manager_with_which_tests_assert_is_a_helper(tmp_path: Path) -> None:
+    """voluptuous: a patch could have made `raises` accept what the failing tests raise."""
+    found = helpers(tmp_path, {"app/core.py": MANAGER, "tests/test_a.py": IN_WITH}, "app/core.py")
+    assert found == {"raises"}
+
+
 CHECK = "def validate(n):\n    if n < 0:\n        raise AssertionError(n)\n"
 ASSERT = "def assert_positive(n):\n    assert n > 0\n"
 USE = "from app.core import validate\n\n\ndef test_it():\n    validate(1)\n"
@@ -128,6 +149,8 @@ OURS: dict[str, tuple[str, dict[str, str]]] = {
     "it returns something": (CHECK + "    return n\n", {"tests/test_a.py": USE}),
     "it stores something": (CHECK + "    SEEN[n] = 1\n", {"tests/test_a.py": USE}),
     "it raises other errors": (CHECK + "    raise ValueError(n)\n", {"tests/test_a.py": USE}),
+    "it yields something": (MANAGER.replace("yield", "yield kind"), {"tests/test_a.py": IN_WITH}),
+    "it is no context manager": (MANAGER.replace("@contextlib.contextmanager", ""), {"tests/test_a.py": IN_WITH}),
     "no test calls it": (ASSERT, {"tests/test_a.py": "def test_it():\n    assert 1\n"}),
     "tests look at what it returns": (CHECK, {"tests/test_a.py": "def test_it():\n    assert validate(1) is None\n"}),
     "it asserts nothing": ("def validate(n):\n    print(n)\n", {"tests/test_a.py": USE}),

@@ -128,7 +128,14 @@ class RequestBuilder:
         found = (path for pattern in self.task.files for path in sorted(top.glob(pattern)) if path.is_file())
         always = (path.relative_to(top).as_posix() for path in found)
         answers = (overlay.text, self.protection.is_test, self.writable, (*self.task.wanted, *always))
-        repository = SourceTree(top, self.protection.import_roots, *answers, overlay.listing, self.needed)
+        repository = SourceTree(
+            top,
+            self.protection.import_roots,
+            *answers,
+            overlay.listing,
+            self.needed,
+            lambda path: self.protection.helpers(path, overlay.read(path)),
+        )
         context = gather(
             state.findings, state.cases, repository, self.room, lambda: self.trace(state), wide=bool(state.patch)
         )
