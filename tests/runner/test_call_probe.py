@@ -586,6 +586,7 @@ def probed(
 
 
 LATE = {
+    "conftest.py": "import sys, types\n\nsys.modules['odd'] = types.SimpleNamespace(__path__=3)\n",
     "shop/__init__.py": "def price(n):\n    from shop.plans.late import fee\n\n    return n + fee(n)\n",
     "shop/plans/__init__.py": "",
     "shop/plans/late.py": "def fee(n):\n    return n * 2\n",

@@ -112,16 +112,24 @@ def import_files(paths: Iterable[str], top: str) -> None:
     A module is imported if the package that contains it is loaded, so that its name is known. Errors are ignored: the
     tests import the module when they need it.
     """
+    packages = {folder: name for name, module in loaded() for folder in _folders(module)}
     for path in paths:
         folder, file = os.path.split(os.path.realpath(os.path.join(top, path)))
         if file == "__init__.py":
             folder, file = os.path.split(folder)
-        name = file.removesuffix(".py")
-        packages = (one for one, module in loaded() if folder in map(os.path.realpath, getattr(module, "__path__", ())))
-        package = next(packages, "")
-        if package and name.isidentifier() and not name.startswith("__") and f"{package}.{name}" not in sys.modules:
+        part = file.removesuffix(".py")
+        name = f"{packages.get(folder, '')}.{part}"
+        if folder in packages and part.isidentifier() and not part.startswith("__") and name not in sys.modules:
             with contextlib.suppress(Exception, SystemExit):
-                importlib.import_module(f"{package}.{name}")
+                packages.update(dict.fromkeys(_folders(importlib.import_module(name)), name))
+
+
+def _folders(module: Any) -> list[str]:
+    """Return the folders of a package; [] for another module, also if it has unusual attributes."""
+    try:
+        return [os.path.realpath(folder) for folder in getattr(module, "__path__", ())]
+    except Exception:  # an object in `sys.modules` may be anything
+        return []
 
 
 def _modules() -> Iterator[Module]:
