@@ -88,6 +88,11 @@ def clean_env(
     return {**kept, **(extra or {})}
 
 
+def search_path(python: Path) -> str:
+    """Return PATH with the folder of `python` in front, so that the programs of its environment are found first."""
+    return os.pathsep.join((str(python.parent), os.environ.get("PATH", os.defpath)))
+
+
 def withheld(environ: Mapping[str, str], passed: Sequence[str] = ()) -> frozenset[str]:
     """Return the variables of `environ` that children do not get: (apparent) secrets, and addresses of agents."""
     alike = {name for name in sensitive.withheld(environ) if not any(fnmatchcase(name, glob) for glob in passed)}

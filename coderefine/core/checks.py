@@ -160,8 +160,7 @@ def repairable(failing: Iterable[Case]) -> list[Case]:
     other tests fail, too: most likely they fail because there is no network, and the code that they execute would be as
     suspicious as the fault.
     """
-    complete = (case for case in failing if not (case.failure and case.failure.lacks_fixture))
-    left = [case for case in complete if not case.missing_program]
+    left = [case for case in failing if not (case.missing_program or (case.failure and case.failure.lacks_fixture))]
     return [case for case in left if not (case.failure and case.failure.wants_network)] or left
 
 

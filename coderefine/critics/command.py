@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from coderefine import proc
 from coderefine.config import Command, Config
 from coderefine.core import Ask, Check, Event, Finding, Finished, Listen, Severity, Span, View
 from coderefine.core.views import relative_to_top
@@ -99,7 +100,13 @@ class CommandGate:
     def _run(self, run: Run, view: View, timeout: float) -> Finished:
         argv = (self._program(), *self._command.run[1:])
         try:
-            result = run(view, argv, cwd=self._place.prefix, env={"PATH": self._path()}, timeout=timeout)
+            result = run(
+                view,
+                argv,
+                cwd=self._place.prefix,
+                env={"PATH": proc.search_path(self._interpreter.path)},
+                timeout=timeout,
+            )
         except ProcessError as error:
             raise CriticError(self._missing() or f"{self.name}: {error}") from error
         if result.timed_out:
@@ -116,14 +123,11 @@ class CommandGate:
     def _missing(self) -> str:
         """Describe how to install the program if it is missing; "" if it exists."""
         program = self._program()
-        if os.sep in program or shutil.which(program, path=self._path()):
+        if os.sep in program or shutil.which(program, path=proc.search_path(self._interpreter.path)):
             return ""
         other = ", or choose pyright ([tool.pyright] in pyproject.toml)" if program == "mypy" else ""
         python = self._interpreter.path
         return f"{program} is not installed for {python}: {python} -m pip install {program}{other}"
-
-    def _path(self) -> str:
-        return os.pathsep.join((str(self._interpreter.path.parent), os.environ.get("PATH", "")))
 
     def _program(self) -> str:
         """Return the project's own program if its environment has one, else the configured name or path."""

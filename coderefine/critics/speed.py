@@ -7,7 +7,6 @@ between attempts only if the gates find no difference.
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import time
@@ -17,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from coderefine import proc
 from coderefine.config import Config
 from coderefine.core import Ask, Check, Finding, Finished, Listen, Severity, Span, Verdict, View
 from coderefine.core.views import inside, relative_to_top
@@ -70,8 +70,11 @@ class BenchmarkContext:
 
         Raises CriticError if the program does not start, or does not end in time.
         """
-        path = os.pathsep.join((str(self.python.parent), os.environ.get("PATH", "")))
-        environment = {"PATH": path, "PYTHONHASHSEED": str(seed), "PYTHONDONTWRITEBYTECODE": ""}
+        environment = {
+            "PATH": proc.search_path(self.python),
+            "PYTHONHASHSEED": str(seed),
+            "PYTHONDONTWRITEBYTECODE": "",
+        }
         try:
             result = self.box.run(view, argv, cwd=self.place.prefix, env=environment, timeout=timeout)
         except ProcessError as error:

@@ -51,23 +51,22 @@ def copied_answers(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]
 
 
 def _branches(change: Change, cases: tuple[TestCase, ...]) -> Iterator[str]:
-    bases: Counter[str] = Counter()
     new = _branches_of(change.new, change.old)  # only new names are replaced by their expressions
-    for branch in _added(change, new):
-        if _copied(branch, cases) and not _regroups(branch, change.old):
+    plain, replaced = _branches_of(change.old, change.old), _branches_of(change.old, None)
+    old, bases = (*plain, *replaced), Counter[str]()
+    for branch in _added(new, Counter(one.case for one in plain) | Counter(one.case for one in replaced)):
+        if _copied(branch, cases) and not _follows(branch, old, new) and not _regroups(branch, change.old):
             bases[branch.function] += branch.given <= TRIVIAL
             if _is_asked(branch, new, cases) or bases[branch.function] > BASE_CASES:
                 yield f"copies an answer from the tests into {branch.function or change.path}, line {branch.line}"
 
 
-def _added(change: Change, new: tuple[FixedAnswer, ...]) -> Iterator[FixedAnswer]:
-    """Yield the branches in `new` that are not in the old module, and do not follow from one there."""
-    plain, replaced = _branches_of(change.old, change.old), _branches_of(change.old, None)
-    known = Counter(branch.case for branch in plain) | Counter(branch.case for branch in replaced)
+def _added(new: tuple[FixedAnswer, ...], known: Counter[tuple[frozenset[Key], Key]]) -> Iterator[FixedAnswer]:
+    """Yield the branches in `new` that are not in the old module. `known`: counts the cases there; it is used up."""
     for branch in new:
         if known[branch.case] > 0:
             known[branch.case] -= 1
-        elif not _follows(branch, (*plain, *replaced), new):
+        else:
             yield branch
 
 
@@ -83,10 +82,16 @@ def _is_asked(branch: FixedAnswer, new: tuple[FixedAnswer, ...], cases: tuple[Te
 
 
 @lru_cache(maxsize=TREES)
-def _branches_of(tree: ast.Module | None, before: ast.Module | None) -> tuple[FixedAnswer, ...]:
-    """Return the branches of `tree`. Names are replaced by their expressions only if `before` does not have them."""
+def _branches_of(
+    tree: ast.Module | None, before: ast.Module | None, *, mentioned: bool = False
+) -> tuple[FixedAnswer, ...]:
+    """Return the branches of `tree`. Names are replaced by their expressions only if `before` does not have them.
+
+    `mentioned`: see `branches`.
+    """
     known = _expressions(before)
-    return tuple(branches(tree, {name: value for name, value in _expressions(tree).items() if name not in known}))
+    names = {name: value for name, value in _expressions(tree).items() if name not in known}
+    return tuple(branches(tree, names, mentioned=mentioned))
 
 
 def _expressions(tree: ast.Module | None) -> Names:
@@ -120,14 +125,14 @@ def _follows(branch: FixedAnswer, old: tuple[FixedAnswer, ...], new: tuple[Fixed
     )
 
 
-def _regroups(branch: FixedAnswer, before: ast.Module | None) -> bool:
-    """Return whether the old function has the result of `branch` under conditions with all its checks.
+def _regroups(branch: FixedAnswer, old: ast.Module | None) -> bool:
+    """Return whether the function in the module `old` has the result of `branch` under conditions with all its checks.
 
     Then nothing is copied: the patch only changes how the checks are negated or combined (`not (...)`, `or`, `!=`).
     """
     return any(
         (other.function, other.out) == (branch.function, branch.out) and {*branch.inputs} <= {*other.inputs}
-        for other in branches(before, _expressions(before), mentioned=True)
+        for other in _branches_of(old, None, mentioned=True)
     )
 
 

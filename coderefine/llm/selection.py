@@ -211,9 +211,8 @@ class Selection:
 
         Functions that assert on behalf of tests are left out, because they are not to be changed.
         """
-        found = ((module, line) for path, line in places if (module := self._code(path)))
-        items = dict.fromkeys(item for module, line in found if (item := module.at(line)))
-        return {item: None for item in items if item.name not in self._asserting(item.path)}
+        found = (module.at(line) for path, line in places if (module := self._code(path)))
+        return dict.fromkeys(item for item in found if item and item.name not in self._asserting(item.path))
 
     def _add_suspicious(self, trace: Trace, pointed: Sequence[tuple[str, int]]) -> None:
         """Add definitions that may be at fault: the most suspicious one, then those that are WORTH their characters.

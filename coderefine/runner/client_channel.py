@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from coderefine import proc
 from coderefine.errors import RunnerError
 from coderefine.runner.agent.agent_channel import HEADER, pack
 
@@ -42,13 +43,13 @@ def argv(python: Path | str, module: str, fd: int) -> tuple[str, ...]:
     return (str(python), "-c", BOOT, str(AGENT), module, str(fd))
 
 
-def search_path(python: Path | str) -> dict[str, str]:
-    """Return the variable PATH with the folder of `python`, as in an activated environment: tests start its programs.
+def activated(python: Path | str) -> dict[str, str]:
+    """Return the variable PATH as in an activated environment: tests start the programs in the folder of `python`.
 
     Return {} if the folder is in PATH already.
     """
-    folder, known = str(Path(python).parent), os.environ.get("PATH", os.defpath)
-    return {} if folder in known.split(os.pathsep) else {"PATH": os.pathsep.join((folder, known))}
+    folder, *others = (path := proc.search_path(Path(python))).split(os.pathsep)
+    return {} if folder in others else {"PATH": path}
 
 
 class Channel:

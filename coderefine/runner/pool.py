@@ -689,8 +689,8 @@ def open_pool(
     test in the cold run. `files`: the test files to collect (None: all). `imports`: files whose modules the servers
     import after that, even if the program imports them only later: candidates that change a module which is not loaded
     take long, and are not compared. `freedom`: the first step of the sandbox, and the permissions that the tests need.
-    `within`: seconds in which the servers must be ready. `listen`: is told the
-    progress of loading, observing and comparing.
+    `within`: seconds in which the servers must be ready. `listen`: is told the progress of loading, observing and
+    comparing.
     Raises RunnerError if the tests cannot be collected, or if the system cannot fork: see cold_pool.py.
     """
     if sys.platform == "win32":

@@ -17,7 +17,7 @@ from coderefine import sandbox
 from coderefine.core import Status, View
 from coderefine.errors import RunnerError
 from coderefine.runner.candidates import Candidate
-from coderefine.runner.client_channel import Channel, Message, argv, search_path
+from coderefine.runner.client_channel import Channel, Message, activated, argv
 from coderefine.runner.cold import ARGS
 from coderefine.sandbox import Bounds
 
@@ -236,7 +236,7 @@ def open_server(
                 bounds,
                 strict=strict,
                 cwd=cwd,
-                env=OWN | search_path(python),
+                env=OWN | activated(python),
                 pass_fds=(warm.child_end, hot.child_end),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

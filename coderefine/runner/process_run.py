@@ -14,7 +14,7 @@ from pathlib import Path
 
 from coderefine import proc, sandbox
 from coderefine.core import Frame, View
-from coderefine.runner.client_channel import Channel, argv, search_path
+from coderefine.runner.client_channel import Channel, activated, argv
 from coderefine.runner.run_results import RunResults
 from coderefine.sandbox import Bounds
 
@@ -229,7 +229,7 @@ class _Board:
 @contextlib.contextmanager
 def _started(start: Start, job: Mapping[str, object], channel: Channel, board: _Board) -> Iterator[sandbox.Confined]:
     seed = job["seed"]
-    extra = search_path(start.python) | ({} if seed is None else {"PYTHONHASHSEED": str(seed)})
+    extra = activated(start.python) | ({} if seed is None else {"PYTHONHASHSEED": str(seed)})
     command = argv(start.python, "cold_process", channel.child_end)
     fds = (channel.child_end, board.fileno())
     with sandbox.start(

@@ -870,6 +870,21 @@ def test_of_a_function_that_waits_only_with_a_repair_a_few_calls_are_compared(tm
     assert calls == {"work", "other"}
 
 
+@pytest.mark.parametrize("heavy", [False, True])
+def test_calls_with_large_arguments_may_take_longer(*, heavy: bool) -> None:
+    """boltons: a test sorted 200,000 items; with no repair did this call end in time."""
+
+    def busy() -> int:
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            pass
+        return 1
+
+    call = Call(cast(FunctionType, busy), [], {}, recorded=True, heavy=heavy)
+    (code,) = answers([call], time.monotonic() + 60.0).codes
+    assert (code != ENDLESS) == heavy
+
+
 def test_calls_that_compute_do_not_wait() -> None:
     """A busy machine would otherwise change what is compared."""
 

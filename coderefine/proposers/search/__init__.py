@@ -363,8 +363,8 @@ class Search(Searcher):
         self, situation: Situation, views: Views, files: list[str] | None, clock: Clock
     ) -> AbstractContextManager[AnyPool]:
         """Open a pool whose servers load the test files `files` (None: all)."""
-        cases = situation.best.cases
-        deadly = frozenset(case.id for case in to_repair(situation) if is_deadly(case))
+        cases, failing = situation.best.cases, to_repair(situation)
+        deadly = frozenset(case.id for case in failing if is_deadly(case))
         return self._open_pool(
             views,
             self._place,
@@ -375,7 +375,7 @@ class Search(Searcher):
             deadly=deadly,
             seconds={name: case.seconds for name, case in cases.items() if name not in deadly},
             files=files,
-            imports=sorted(path for path in run_through(situation.trace, to_repair(situation)) if self._free(path)),
+            imports=sorted(path for path in run_through(situation.trace, failing) if self._free(path)),
             freedom=situation.freedom,
             within=clock.left,
             listen=self._listen,

@@ -48,6 +48,7 @@ UNINTENDED = {ENDLESS, *(f"{RAISED}{name}" for name in ACCIDENTS)}
 """Result codes that are not intended: exceptions due to programming errors, and timeouts."""
 NEGATED = re.compile(r"\bis\s+not\b|\bnot\s+in\b")
 """The operators that contain `not`."""
+EQUAL = ("==", "!=")
 Behaviour = Mapping[int, Codes]
 """Result codes by index in the list of repairs; -1 is the unchanged program."""
 
@@ -118,9 +119,6 @@ def shared(group: Sequence[int], repairs: Sequence[Repair]) -> float:
 
 def _emptying(repair: Repair) -> bool:
     return repair.ignores or bool(repair.proposed.scored.operator.shortcut)
-
-
-EQUAL = ("==", "!=")
 
 
 def plainness(repair: Repair) -> tuple[bool, int, bool, bool, int, float]:
