@@ -110,6 +110,16 @@ def day_after(day):
 SEVENTY = 70
 
 
+class Limits:
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+    def checked(self, value):
+        if not self.low <= value <= self.high:
+            raise ValueError(f"{self} allow no {value}: at least {self.low}")
+        return value + ("" if value == self.high else 0)
+
+
 def clamp(value, low, high):
     if low > high:
         raise ValueError
@@ -118,7 +128,7 @@ def clamp(value, low, high):
 TESTS = """
 import datetime
 
-from stats import Counter, Pages, Purse, cached, day_after, clamp, long, median, now, ticks
+from stats import Counter, Limits, Pages, Purse, cached, day_after, clamp, long, median, now, ticks
 
 def test_median():
     assert median([3, 1, 2]) == 2
@@ -140,6 +150,9 @@ def test_long():
 
 def test_cached():
     assert cached(5) == 6
+
+def test_checked():
+    assert Limits(1, 5).checked(3) == 3
 
 def test_clamp():
     assert clamp(9, 3, 20) == 6
@@ -348,6 +361,30 @@ def test_an_accident_near_the_tests_is_seen(pool: Pool) -> None:
     base, crashing = codes(pool, ("len(ordered) // 2]", "(len(ordered) + 1) // 2]"))
     assert "!IndexError" in crashing
     assert crashing.count("!IndexError") > base.count("!IndexError")
+
+
+def test_the_text_with_which_the_project_raises_is_a_result(pool: Pool) -> None:
+    """glom: another wrong attribute in the text of an error was taken for the same repair.
+
+    The text has an address, which says nothing, as in "<Limits object at 0x7f3a4c>".
+    """
+    wrong, same = "at least {self.high}", "at least {self.low!r}"
+    base, other, alike = codes(pool, ("at least {self.low}", wrong), ("at least {self.low}", same))
+    assert base == alike
+    assert [code.partition(" ")[0] for code in base] == [code.partition(" ")[0] for code in other]
+    assert base != other
+    candidate = Candidate(1, {"stats.py": MEDIAN.replace("at least {self.low}", wrong).encode()})
+    shown = {one.call: one.answers for one in pool.probe([candidate], pool.tests, 5.0).asked}
+    texts = next(answers for call, answers in shown.items() if call.endswith(".checked(0)"))
+    assert texts[0].startswith("raises ValueError: '<")
+    assert texts[0].endswith("at least 1'")
+    assert texts[1].endswith("at least 5'")
+
+
+def test_the_text_of_a_failed_operation_is_no_result(pool: Pool) -> None:
+    base, other = codes(pool, ('("" if', "([] if"))
+    assert base == other
+    assert "!TypeError" in base
 
 
 def test_changes_of_a_methods_object_count(pool: Pool) -> None:

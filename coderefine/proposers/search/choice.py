@@ -45,7 +45,8 @@ OPERATOR, NAME, CONSTANT = range(3)
 WORDS = frozenset(("and", "or", "not", "in", "is"))
 """Operators that are keywords."""
 UNINTENDED = {ENDLESS, *(f"{RAISED}{name}" for name in ACCIDENTS)}
-"""Result codes that are not intended: exceptions due to programming errors, and timeouts."""
+"""Result codes that are not intended, without the codes of arguments: exceptions due to programming errors, and
+timeouts."""
 NEGATED = re.compile(r"\bis\s+not\b|\bnot\s+in\b")
 """The operators that contain `not`."""
 EQUAL = ("==", "!=")
@@ -263,7 +264,7 @@ def crash_share(place: int, behaviour: Behaviour) -> float:
     """
     before, after = behaviour.get(-1, ()), behaviour.get(place, ())
     pairs = list(zip(before, after, strict=False))
-    slips = sum(new in UNINTENDED and has_value(old) for old, new in pairs)
+    slips = sum(new.partition(" ")[0] in UNINTENDED and has_value(old) for old, new in pairs)
     return slips / len(pairs) if pairs else 0.0
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dis
 import inspect
 import io
 import itertools
 import math
+import os
 import random
 import resource
 import signal
@@ -24,7 +26,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from .copies import Arguments, copied, copied_or_shared
 from .short_repr import Describer
-from .value_codes import DEPTH, MOST_SHOWN, WIDTH, code_of
+from .value_codes import ADDRESS, DEPTH, MOST_SHOWN, WIDTH, code_of
 from .value_variants import at_limits, variants
 
 CALLS = 40
@@ -67,7 +69,8 @@ PRINTED = "printed text"
 MOST_PLACES = 2
 """Maximum number of changed parts of arguments that are shown."""
 TIMEOUT, FAILED = "~", "!"
-"""Prefixes of the codes of a call that did not end, and of one that raised an exception."""
+"""Prefixes of the codes of a call that did not end, and of one that raised an exception. FAILED is followed by the name
+of the exception and, if the exception is part of the function's behaviour, a code of its arguments; see `_raised`."""
 ENDLESS = (TIMEOUT, "does not end")
 """Code and text of a call that did not end."""
 CONTRADICTS = "?"
@@ -534,8 +537,50 @@ def _answer(call: Call, describe: Describer | None, output: io.StringIO, patienc
     except StoppedError:
         return ENDLESS
     except BaseException as error:  # SystemExit included: a result like any other
-        return FAILED + type(error).__name__, "raises " + type(error).__name__
+        return _raised(error, call.function, describe)
     return code, text
+
+
+def _raised(error: BaseException, function: Callable[..., Any], describe: Describer | None) -> tuple[str, str]:
+    """Return the code and the text of an exception.
+
+    Arguments and attributes of the exception are part of the code, and its message part of the text, if a `raise`
+    statement of the project raised it. Otherwise an operation failed, and the message names the values it had by
+    chance.
+    """
+    name = type(error).__name__
+    if not _is_deliberate(error, function):
+        return FAILED + name, "raises " + name
+    try:
+        _limit(PATIENCE, WAITING)
+        try:
+            arguments = [ADDRESS.sub("", value) if isinstance(value, str) else value for value in error.args]
+            code = code_of((arguments, vars(error)))
+        finally:
+            _limit(0, 0)
+    except StoppedError:
+        return FAILED + name, "raises " + name
+    text = f"raises {name}" + (f": {describe(describe.text(error))}" if describe else "")
+    return f"{FAILED}{name} {code}", text
+
+
+def _is_deliberate(error: BaseException, function: Callable[..., Any]) -> bool:
+    """Return whether a `raise` statement raised `error`, in a module of the package or of the folder of `function`."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None or dis.opname[last.tb_frame.f_code.co_code[last.tb_lasti]] != "RAISE_VARARGS":
+        return False
+    here, there = function.__globals__, last.tb_frame.f_globals
+    return _package(here) == _package(there) or _folder(here) == _folder(there)
+
+
+def _package(module: dict[str, Any]) -> str:
+    return str(module.get("__name__")).partition(".")[0]
+
+
+def _folder(module: dict[str, Any]) -> str:
+    return os.path.dirname(str(module.get("__file__")))
 
 
 def _printed(lines: str, describe: Describer) -> Iterator[str]:
