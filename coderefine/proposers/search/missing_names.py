@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from coderefine.proposers.search.index import FileNames
 from coderefine.proposers.search.ingredients import BUILTINS
 from coderefine.proposers.search.operators.names import SIMILAR, likeness
 from coderefine.proposers.search.site import Site
+from coderefine.proposers.search.value_kinds import dotted
 from coderefine.source import last_name
 
 
@@ -27,7 +28,8 @@ def evades(site: Site, replaced: Replaced, after: ast.Module | None) -> bool:
     The name is an attribute of `self`, or a variable that its module does not bind when it runs. Most likely the name
     should exist, so the right repair binds it or, if it is misspelt, corrects it. A repair gives up a variable by
     replacing it by names that are not similar, and an attribute by replacing it although other code of the class, of
-    its bases or of its subclasses uses it. A repair leaves a name missing if code still uses the name and nothing binds
+    its bases or of its subclasses uses it; an attribute that `__init__` sets further down is not missing there, but
+    read too early. A repair leaves a name missing if code still uses the name and nothing binds
     it: then tests pass only because they no longer reach this code.
 
     `after`: the module after the repair; None if it is unknown.
@@ -46,7 +48,16 @@ def _attribute(site: Site, after: ast.Module | None, uses: Sequence[FileNames], 
     related = _related(owner, [*([after] if after else []), *others]) if owner else uses
     of_self = frozenset[str]().union(*(one.of_self for one in related))
     bound = frozenset[str]().union(*(one.bound for one in uses))
-    return any(name in replaced.lost or name not in bound for name in of_self.intersection(site.hints.absent))
+    missing = of_self.intersection(site.hints.absent).difference(_set_later(site))
+    return any(name in replaced.lost or name not in bound for name in missing)
+
+
+def _set_later(site: Site) -> Iterator[str]:
+    """Yield the attributes of `self` that `__init__` sets after the statement of `site`, if this is in `__init__`."""
+    function = site.module.function(site.stmt)
+    for node in ast.walk(function) if function and function.name == "__init__" else ():
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.lineno > site.stmt.lineno:
+            yield from [node.attr] * (dotted(node.value) == "self")
 
 
 def _related(owner: ast.ClassDef, trees: Sequence[ast.Module]) -> list[FileNames]:

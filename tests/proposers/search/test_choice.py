@@ -259,6 +259,26 @@ def test_an_attribute_that_only_an_unrelated_class_uses_was_taken_from_there(oth
     assert abandons(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) is wanted
 
 
+@pytest.mark.parametrize(
+    ("method", "first", "wanted"),
+    [("__init__", 3, False), ("__init__", 5, True), ("reset", 3, True)],
+    ids=["read too early", "never set further down", "set by another method"],
+)
+def test_an_attribute_that_is_read_before_init_sets_it_may_be_a_wrong_name(
+    method: str, first: int, *, wanted: bool
+) -> None:
+    """glom: the right repair of `if self.default and self.skip_func` was only offered."""
+    text = f"class A:\n    def {method}(self):\n        self.a\n        self.a = 1\n        self.a\n"
+    module = Module.of("f.py", text.encode())
+    assert module is not None
+    hints = Hints(absent={"a": ()})
+    stmt = module.by_line[first]
+    site = SimpleNamespace(module=module, world=ProjectContext({"f.py": module}), stmt=stmt, hints=hints)
+    at = module.end(stmt) - 1
+    scored = Scored(-4.0, Edit((Replacement(at, at + 1, "b"),)), PLAIN, cast(Site, site))
+    assert abandons(Repair(Proposed(scored, ""), frozenset("t"), whole=True)) is wanted
+
+
 def test_a_missing_private_attribute_is_known_by_the_name_in_the_code() -> None:
     """cachetools: `_LFUCache__counter` is `self.__counter` in the code; it became `self.__links` (0.91)."""
     module = Module.of("f.py", b"class A:\n    def f(self):\n        self.__one\n        return self.__one\n")
