@@ -93,6 +93,8 @@ def now():
 
 
 class Purse:
+    __slots__ = ("cents", "log")
+
     def __init__(self, cents):
         self.cents, self.log = cents, [{"to": {"name": "ann"}}]
 

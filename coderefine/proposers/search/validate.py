@@ -610,6 +610,8 @@ def described(repair: Repair) -> Repair:
 def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
     """Return whether the edit removes all uses of a parameter, or replaces a computed result by a constant or by None.
 
+    A parameter whose name begins with `_` is meant to be unused, and may lose its uses.
+
     `after`: the function after the edit; None if it is unknown.
     """
     site = proposed.scored.site
@@ -618,7 +620,7 @@ def _ignores(proposed: Proposed, after: ast.stmt | None) -> bool:
         return False
     lost = {*names_of(function, ast.Load)} - {*names_of(after, ast.Load)}
     dropped = _computes(site.stmt) and _drops_result(function, after, site.stmt.lineno - first_line(function) + 1)
-    return not lost.isdisjoint(site.local.parameters) or dropped
+    return any(name in lost and not name.startswith("_") for name in site.local.parameters) or dropped
 
 
 def _drops_result(before: ast.stmt, after: ast.stmt, line: int) -> bool:

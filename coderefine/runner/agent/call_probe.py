@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from .copies import Arguments, copied, copied_or_shared
 from .short_repr import Describer
-from .value_codes import ADDRESS, DEPTH, MOST_SHOWN, WIDTH, code_of
+from .value_codes import ADDRESS, DEPTH, MOST_SHOWN, WIDTH, code_of, fields_of
 from .value_variants import at_limits, variants
 
 CALLS = 40
@@ -321,7 +321,7 @@ def limits(call: Call) -> Iterator[Any]:
     function: Any = call.function
     for value in (*call.args, *call.kwargs.values()):
         yield value
-        yield from list(getattr(value, "__dict__", {}).values())[:MOST_FIELDS]
+        yield from list(fields_of(value).values())[:MOST_FIELDS]
     yield from (one for one in function.__code__.co_consts if one is not function.__doc__)
     yield from (function.__globals__.get(name) for name in function.__code__.co_names)
 
@@ -626,7 +626,7 @@ def _parts(name: str, value: Any) -> dict[str, Any]:
     if isinstance(value, (list, tuple, dict)):
         keys = value if isinstance(value, dict) else range(len(value))
         return {f"{name}[{key!r}]": value[key] for key in keys}
-    return {f"{name}.{key}": item for key, item in getattr(value, "__dict__", {}).items()}
+    return {f"{name}.{key}": item for key, item in fields_of(value).items()}
 
 
 def _different(texts: dict[str, str]) -> dict[str, str]:

@@ -9,6 +9,8 @@ import time
 from types import FunctionType
 from typing import Any
 
+from .value_codes import fields_of
+
 LENGTH = 120
 """Maximum number of characters of one value."""
 ITEMS = 6
@@ -93,9 +95,9 @@ class Describer:
 
     def _attributes(self, value: Any, kind: type, depth: int) -> str:
         """Describe an object without its own repr by its attributes, never by its address, which changes every run."""
-        fields = getattr(value, "__dict__", None)
-        if type(fields) is not dict or depth <= 0:
+        if depth <= 0:
             return f"<{kind.__name__}>"
+        fields = fields_of(value)
         shown = [f"{name}={self(item, depth - 2)}" for name, item in list(fields.items())[:ITEMS]]
         return f"<{' '.join([kind.__name__, *shown])}>"
 

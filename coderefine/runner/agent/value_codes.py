@@ -62,12 +62,12 @@ def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) 
             return _show_items(value, inner)
         except Exception as error:  # raised by methods of the program: its object may be incomplete
             return (type(value).__name__, type(error).__name__)
-    fields = _fields(value)
+    fields = fields_of(value)
     shown = inner(fields) if fields else _text(value)
     return (type(value).__name__, shown, _hidden(value, shown))
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def fields_of(value: Any) -> dict[str, Any]:
     """Return the attributes that `value` stores, in `__dict__` or in `__slots__`.
 
     Slots of the standard library are left out: they hold caches, and its types have a repr that shows their value.

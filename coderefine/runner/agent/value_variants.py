@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import datetime
 import decimal
@@ -9,6 +10,8 @@ import random
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
+
+from .value_codes import fields_of
 
 MOST = 7
 """Maximum number of variants of one value."""
@@ -76,18 +79,24 @@ def objects(value: Any, dice: random.Random, depth: int = DEEPEST) -> list[Any]:
     An object that is also a container is not copied: `copy.copy` adds the items to the copy by methods of the class. As
     the copy shares all attributes with the original, this may never end.
     """
-    if isinstance(value, (*PLAIN, *CONTAINERS)) or not isinstance(getattr(value, "__dict__", None), dict):
+    if isinstance(value, (*PLAIN, *CONTAINERS)):
         return []
+    fields = [(name, inner) for name, inner in fields_of(value).items() if type(inner) in MAKERS]
     found = []
-    for name, inner in list(value.__dict__.items()):
-        for one in variants(inner, dice, depth - 1)[:3] if type(inner) in MAKERS else ():
-            try:
-                twin = copy.copy(value)
-            except Exception:  # a __copy__ of the project may raise anything
-                return []
-            twin.__dict__[name] = one
-            found.append(twin)
+    with contextlib.suppress(Exception):  # a __copy__ of the project may raise anything
+        for name, inner in fields:
+            found += [with_field(value, name, one) for one in variants(inner, dice, depth - 1)[:3]]
     return found if len(found) <= MOST else dice.sample(found, MOST)
+
+
+def with_field(value: Any, name: str, field: Any) -> Any:
+    """Return a copy of an object with another value of the attribute `name`; raises what its `__copy__` raises."""
+    twin = copy.copy(value)
+    if name in getattr(twin, "__dict__", ()):
+        twin.__dict__[name] = field
+    else:
+        object.__setattr__(twin, name, field)  # a slot, also of a class whose objects are not to be changed
+    return twin
 
 
 def _of_text(value: Any, dice: random.Random, _: int) -> list[Any]:

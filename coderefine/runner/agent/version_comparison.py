@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import copy
 import datetime
 import importlib.util
 import itertools
@@ -26,6 +25,8 @@ from typing import Any, cast
 from .call_probe import Call, answers, label, replaced
 from .copies import copied_or_shared
 from .loaded_modules import loaded
+from .value_codes import fields_of
+from .value_variants import with_field
 
 VARIANTS = 60
 """Maximum number of variants that are derived from one recorded call."""
@@ -153,11 +154,8 @@ def _of_object(value: Any, dice: random.Random) -> Iterator[Any]:
         yield from (value + 24 * step * HOUR for step in STEPS)
         yield from (value + step * HOUR for step in STEPS)
     elif not isinstance(value, PLAIN):
-        for name, inner in list(getattr(value, "__dict__", {}).items())[:PLACES]:
-            for one in varied(inner, dice)[:12]:
-                twin = copy.copy(value)
-                twin.__dict__[name] = one
-                yield twin
+        for name, inner in list(fields_of(value).items())[:PLACES]:
+            yield from (with_field(value, name, one) for one in varied(inner, dice)[:12])
 
 
 MAKERS: dict[type, Callable[[Any, random.Random], Iterator[Any]]] = {

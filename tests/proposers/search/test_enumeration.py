@@ -160,6 +160,7 @@ def test_the_variable_of_an_asynchronous_loop_is_the_nearest_name() -> None:
         ("return self.total / len(self.log)", "self.total", "0", False),
         ("return self.total / len(self.log)", "return ", "", True),
         ("return 1", "1", "2", False),
+        ("self.total = _log", "_log", "self", False),
         ("print(self)", "print", "return print", False),
         ("return self.total / len(self.log)", "return", "self.check()\n        return", False),
     ],
@@ -170,6 +171,7 @@ def test_the_variable_of_an_asynchronous_loop_is_the_nearest_name() -> None:
         "a part of it",
         "it is not returned",
         "a constant",
+        "a parameter that is named as unused",
         "it is returned",
         "a call before it",
     ],
@@ -179,7 +181,7 @@ def test_an_edit_that_drops_a_parameter_or_a_computed_result_removes_behaviour(
 ) -> None:
     """A shared list was "repaired" by an empty one in place of what the caller passes, and written."""
     text = f"class Account:\n    def __init__(self, log=[]):\n        print(self)\n        {line}\n"
-    text = text if "= log" in line else text.replace("log=[]", "")
+    text = text.replace("log=[]", "_log") if "_log" in line else text if "= log" in line else text.replace("log=[]", "")
     module = Module.of("bank.py", text.encode())
     assert module is not None
     stmt = module.by_line[4]

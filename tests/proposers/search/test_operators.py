@@ -720,6 +720,25 @@ def test_a_tested_value_is_mostly_the_one_used_next(head: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "tested"),
+    [
+        ("while x and y:", True),
+        ("return y if not (x or y) else 1", True),
+        ("return [v for v in y if x]", True),
+        ("return x and y", False),
+        ("if -x:", False),
+        ("if g(x):", False),
+    ],
+)
+def test_a_tested_value_is_mostly_boolean(line: str, *, tested: bool) -> None:
+    """structlog: `if __ and ...` for a text `__`; `if need_escaping and ...` came after 980 other edits."""
+    text = body('n = "a" in y', line, *["    pass"] * line.endswith(":"), head="def f(x: str, y: str, z: str):")
+    weights = weighted("variable", text, 3)
+    boolean, other = (weights[text.replace(line, line.replace("x", name))] for name in "nz")
+    assert (boolean > other) is tested
+
+
+@pytest.mark.parametrize(
     ("message", "swapped"),
     [
         ("TypeError: isinstance() arg 2 must be a type, a tuple of types, or a union", True),

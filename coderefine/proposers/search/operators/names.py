@@ -128,6 +128,9 @@ LOOPED, UNBOUND, READ_HERE = 2.3, 0.35, 0.4
 variable that the statement also reads."""
 INVARIANT = -3.0
 """Added to the score of a name with which a condition inside a loop no longer depends on the loop."""
+TRUTH = 3.0
+"""Factor of a Boolean variable that is tested (`if x and ...`): 29 % of the tested variables in real code are known to
+be Boolean, and 5 % of the other variables in scope. Other kinds are about as frequent among both."""
 DOTTED = 0.25
 """Factor of an attribute in place of a variable: there are many attributes."""
 OF_VARIABLES, OF_CALLS = (-1.0, 0.3, 2.5), (0.0, 1.5, 2.5)
@@ -336,15 +339,33 @@ def _condition(site: Site, node: ast.expr) -> tuple[ast.expr, ast.AST | None]:
 def _fitting(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
     """Yield variables and attributes that may replace `name`, with weights: more than 1 for those of the same kind.
 
-    Those of another kind get a low weight, but not 0, because the kind of `name` may be inferred wrongly.
+    Those of another kind get a low weight, but not 0, because the kind of `name` may be inferred wrongly. A value of
+    any kind may be tested, but Boolean ones most often are.
     """
     kind, misfit = site.kinds.of(node), 0.5 if site.raised & WRONG_KIND else 0.15
+    tested = _is_tested(site, node)
     prolonged = isinstance(site.module.parents.get(node), ast.Attribute)
     for path in site.paths:
         other = site.kinds.name(path)
         if path != name and not (prolonged and path.startswith(name + ".")):
-            same = bool(kind) and kind == other
-            yield path, 1.01 if same else 1.0 if fits(kind, other) else misfit
+            if tested and other == "bool":
+                yield path, TRUTH
+            elif kind and kind == other:
+                yield path, 1.01
+            else:
+                yield path, 1.0 if fits(kind, other) or (tested and other != "call") else misfit
+
+
+def _is_tested(site: Site, node: ast.expr) -> bool:
+    """Return whether `node` is a condition, or an operand of `and`, `or` or `not` in a condition."""
+    test: ast.AST = node
+    while isinstance(parent := site.module.parents.get(test), ast.BoolOp | ast.UnaryOp):
+        if isinstance(parent, ast.UnaryOp) and not isinstance(parent.op, ast.Not):
+            return False
+        test = parent
+    if isinstance(parent, ast.comprehension):
+        return test in parent.ifs
+    return isinstance(parent, ast.If | ast.IfExp | ast.While) and parent.test is test
 
 
 def _last(path: str) -> str:
