@@ -234,6 +234,11 @@ LEAST_WRONG, LEAST_NOTICED = 3, 0.5
 """Minimum number of judged mutants for a conclusion, and minimum share of them that the tests have to kill."""
 
 
+STRAY = 20
+"""Number of repaired tests for one that stays failing from which on the latter is no evidence against the repair: in
+many environments some test fails anyway, because a dependency or the platform is another one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Features:
     """Features of a group of repairs that behave alike. "First" means the first repair of the group.
@@ -275,8 +280,9 @@ class Features:
     - `tests`: number of tests that the first repair makes pass.
     - `reached`: number of traced passing tests that execute the patched statement.
     - `unexplained`: whether a failing test that no repair makes pass runs the same code as a repaired test.
-    - `stuck`: whether a failing test that no repair makes pass may fail because of the patched statement, see
-      `Spectrum.blaming`.
+    - `stuck`: whether failing tests that no repair makes pass may fail because of the patched statement, see
+      `Spectrum.blaming`. If the first repair makes STRAY times as many tests pass, these are taken for tests that
+      fail for a second reason.
     - `wrong`: number of mutants of the repair that were judged. `noticed`: number of these that the tests kill.
     - `unmeasured`: whether too few mutants could be judged.
     - `anew`: whether the repaired tests are much newer than the changed function, see `past.SETTLED`.
@@ -764,7 +770,7 @@ def _features(
         twin=twin(site.world, changed_lines(site.module, first.proposed.scored.edit), site.in_other_branches),
         fitted=fitted(first),
         abandons=abandons(first),
-        stuck=any(spectrum.blaming(stmt) - explained for stmt in stmts),
+        stuck=any(STRAY * len(spectrum.blaming(stmt) - explained) > len(first.fixed) for stmt in stmts),
         renames=_renames(first),
         reached=min(spectrum.passing.get(stmt, 0) for stmt in stmts),
     )

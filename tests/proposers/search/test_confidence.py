@@ -281,6 +281,16 @@ def test_a_test_that_does_not_run_the_use_of_an_undefined_variable_fails_for_ano
     assert rivals.groups[0].features.unexplained is wanted
 
 
+@pytest.mark.parametrize(("repaired", "wanted"), [(19, True), (20, False)])
+def test_one_test_that_stays_failing_does_not_outweigh_many_that_are_repaired(repaired: int, *, wanted: bool) -> None:
+    """flask: a repair of 39 tests was only offered, as a test that fails with this werkzeug had crashed there, too."""
+    first = replace(repair(-4.0, "2"), fixed=frozenset(f"test_{n}" for n in range(repaired)))
+    stmt = cast(Place, first.proposed.scored.site).stmt
+    spectrum = Spectrum({stmt: first.fixed | {"other"}}, {}, repaired + 1)
+    (rivals,) = rival_sets([first], Comparison({}, ""), -9.0, spectrum)
+    assert rivals.groups[0].features.stuck is wanted
+
+
 @pytest.mark.parametrize(("passing", "connects"), [(8, True), (9, False)])
 def test_failing_tests_belong_together_by_code_that_few_others_run(passing: int, *, connects: bool) -> None:
     line, tests = ast.Pass(), frozenset("tu")
