@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from coderefine.llm.client import Client
     from coderefine.llm.model_request import ModelRequest
     from coderefine.loop.state import Parts
+    from coderefine.proposers.model.tracing import Observed
     from coderefine.runner.cold_pool import AnyPool
     from coderefine.runner.equivalence import Equivalence
     from coderefine.workspace.originals import Originals
@@ -333,24 +334,27 @@ def _proposers(
 
     place, config, python = project.place, project.config, project.interpreter
     found: list[Proposer] = []
+    observed = None
     if config.search:
         from coderefine.proposers.search import Search
 
         where = (place, python, config, project.protection, project.listen)
-        found.append(Search(*where, alone=client is None, under=under, open_pool=_pools(cluster)))
+        search = Search(*where, alone=client is None, under=under, open_pool=_pools(cluster))
+        found.append(search)
+        observed = search.observed
     found.append(Autofix(place, config, python))
     cleaner = rewritings.LintChanges(place, config, python, project.listen)
     found.append(Refactoring(rewritings.NAME, cleaner, equivalence, project.listen))
     simpler = refactorings.ComplexityChanges(place, config, python, project.protection, project.listen, client=client)
     found.append(Refactoring(refactorings.NAME, simpler, equivalence, project.listen))
     if client is not None:
-        found.append(model_proposer(project, client, under))
+        found.append(model_proposer(project, client, under, observed))
     return tuple(found)
 
 
-def model_proposer(project: Project, client: Client, under: Contents) -> Proposer:
+def model_proposer(project: Project, client: Client, under: Contents, observed: Observed | None = None) -> Proposer:
     from coderefine.proposers.model import Model
 
     where = (project.place, project.config, client, project.protection, project.listen)
     task, spread = project.task, project.config.cluster is not None
-    return Model(*where, under=under, task=task, interpreter=project.interpreter, together=spread)
+    return Model(*where, under=under, task=task, interpreter=project.interpreter, together=spread, observed=observed)

@@ -23,6 +23,8 @@ from coderefine.source import nameable
 
 FORMAT = 1
 """Version of the journal's format; a record with another version is refused."""
+ANSWERS = "answers"
+"""Folder of the recorded answers of models. Recorded texts of another kind are in a folder with the kind's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Journal:
         now = time.time()
         run = f"{time.strftime('%y%m%d-%H%M%S', time.gmtime(now))}-{int(now * 1000) % 1000:03d}{secrets.token_hex(1)}"
         journal = cls(repository, run, runs / run)
-        storage.make_folder(journal.folder / "answers")
+        storage.make_folder(journal.folder / ANSWERS)
         full = replace(meta, created=meta.created or now, version=__version__, top=meta.top or str(repository.top))
         storage.write(journal.folder / "run.json", _dump({"format": FORMAT, **encode(full, _no_bytes)}))
         return journal
@@ -149,34 +151,26 @@ class Journal:
         tracked = read_files(self.repository, base, wanted) if base else {}
         return {path: entry.data if (entry := tracked.get(path)) else untracked.get(path) for path in wanted}
 
-    def recall(self, key: str) -> str | None:
-        """Return the answer stored under `key`, or None. Raises JournalError if it is damaged."""
+    def recall(self, key: str, kind: str = ANSWERS) -> str | None:
+        """Return the text of this kind that is stored under `key`, or None.
+
+        Raises JournalError if it is damaged.
+        """
         try:
-            return self._read_answer(self._answer(key))
+            return _read_text(self._text(key, kind))
         except FileNotFoundError:
             return None
 
     def answers(self) -> Iterator[str]:
         """Yield all answers in the order in which they were stored. Raises JournalError for one that is damaged."""
-        files = (self.folder / "answers").glob("*.json")
-        yield from map(self._read_answer, sorted(files, key=lambda path: (path.stat().st_mtime_ns, path)))
+        files = (self.folder / ANSWERS).glob("*.json")
+        yield from map(_read_text, sorted(files, key=lambda path: (path.stat().st_mtime_ns, path)))
 
-    def _read_answer(self, path: Path) -> str:
-        try:
-            found = json.loads(path.read_bytes())
-            key, value = found["key"], found["value"]
-            right = path == self._answer(key) and found["sha256"] == _checksum(value)
-        except FileNotFoundError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise JournalError(f"a recorded answer is damaged: {path}; start a new run") from error
-        if not right:
-            raise JournalError(f"a recorded answer is damaged: {path}; start a new run")
-        return str(value)
-
-    def remember(self, key: str, value: str) -> None:
-        """Store the answer `value` under `key` and wait until it is on the disk, so that it is never paid for twice."""
-        storage.write(self._answer(key), _dump({"key": key, "value": value, "sha256": _checksum(value)}))
+    def remember(self, key: str, value: str, kind: str = ANSWERS) -> None:
+        """Store a text under `key` and wait until it is on the disk, so that no answer is paid for twice."""
+        path = self._text(key, kind)
+        storage.make_folder(path.parent)
+        storage.write(path, _dump({"key": key, "value": value, "sha256": _checksum(value)}))
 
     def finish(self, outcome: Outcome) -> None:
         """Record how the run ended; also its baseline and its best attempt, if they are not recorded yet."""
@@ -258,8 +252,8 @@ class Journal:
     def _blobs(self) -> Blobs:
         return Blobs(self.folder / "blobs")
 
-    def _answer(self, key: str) -> Path:
-        return self.folder / "answers" / f"{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}.json"
+    def _text(self, key: str, kind: str) -> Path:
+        return self.folder / kind / f"{_checksum(key)}.json"
 
     def _commit(self, attempt: Attempt) -> None:
         base = self._baseline()
@@ -346,6 +340,21 @@ def _message(attempt: Attempt) -> str:
 
 def _dump(value: Json) -> bytes:
     return json.dumps(value, indent=1).encode()
+
+
+def _read_text(path: Path) -> str:
+    """Return a recorded text. Raises JournalError if it is damaged, and FileNotFoundError."""
+    try:
+        found = json.loads(path.read_bytes())
+        key, value = found["key"], found["value"]
+        right = path.stem == _checksum(key) and found["sha256"] == _checksum(value)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise JournalError(f"a recorded text is damaged: {path}; start a new run") from error
+    if not right:
+        raise JournalError(f"a recorded text is damaged: {path}; start a new run")
+    return str(value)
 
 
 def _checksum(value: str) -> str:

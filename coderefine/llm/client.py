@@ -29,7 +29,7 @@ from coderefine.llm.failures import (
     TransientError,
     UnsupportedError,
 )
-from coderefine.llm.model_request import CUT, MORE, Answer, Memory, ModelRequest, encodable
+from coderefine.llm.model_request import CUT, MORE, TRACES, Answer, Memory, ModelRequest, encodable
 from coderefine.llm.reasoning import without_reasoning
 from coderefine.llm.redact import Redactor
 
@@ -220,6 +220,15 @@ class Client:
         restore = self._redactor.restore
         others = tuple((restore(text), finish) for text, finish in answer.others)
         return replace(answer, text=restore(answer.text), others=others)
+
+    def recall_trace(self, key: str) -> str | None:
+        """Return the recorded trace of failing tests under `key`, or None. It makes a repeated run's requests equal."""
+        return self._memory.recall(key, TRACES) if self._memory else None
+
+    def remember_trace(self, key: str, trace: str) -> None:
+        """Record a trace of failing tests, from which requests are made. A replay records nothing."""
+        if self._memory and not self._replay:
+            self._memory.remember(key, trace, TRACES)
 
     def redact(self, text: str) -> str:
         """Replace secrets in `text`, a reply of the model that will be displayed."""

@@ -138,8 +138,12 @@ def sent(text: str) -> ModelRequest | None:
         raise JournalError(f"a recorded request is damaged ({error})") from error
 
 
-class Memory(Protocol):
-    """A store of answers between runs, such as the journal."""
+ANSWERS, TRACES = "answers", "traces"
+"""Kinds of texts in a Memory: answers of models, and traces of failing tests, from which requests are made."""
 
-    def recall(self, key: str) -> str | None: ...
-    def remember(self, key: str, value: str) -> None: ...
+
+class Memory(Protocol):
+    """A store of texts between runs, such as the journal. `kind`: ANSWERS or TRACES."""
+
+    def recall(self, key: str, kind: str = ANSWERS) -> str | None: ...
+    def remember(self, key: str, value: str, kind: str = ANSWERS) -> None: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,6 +12,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from coderefine.errors import JournalError
 from coderefine.llm.folding import (
     RAN,
     class_outline,
@@ -81,6 +83,28 @@ class Trace:
     ran: Mapping[str, frozenset[int]] = field(default_factory=dict)
     weights: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     near: tuple[str, ...] = ()
+
+    @staticmethod
+    def dump(trace: Trace | None) -> str:
+        """Return `trace` as JSON text."""
+        if trace is None:
+            return "null"
+        ran = {path: sorted(lines) for path, lines in trace.ran.items()}
+        weights = {path: list(lines.items()) for path, lines in trace.weights.items()}
+        return json.dumps({"ran": ran, "weights": weights, "near": trace.near})
+
+    @staticmethod
+    def load(text: str) -> Trace | None:
+        """Return the trace that `dump` has written. Raises JournalError if the text is damaged."""
+        try:
+            found = json.loads(text)
+            return found and Trace(
+                {path: frozenset(lines) for path, lines in found["ran"].items()},
+                {path: {int(line): float(weight) for line, weight in rows} for path, rows in found["weights"].items()},
+                tuple(found["near"]),
+            )
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            raise JournalError(f"a recorded trace is damaged ({error}); start a new run") from error
 
 
 class Selection:

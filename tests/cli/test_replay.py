@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import seal
 from tests.support.cases import every
-from tests.support.command import GREEN, ORDER, RIGHT, TESTS, WRONG, coderefine
+from tests.support.command import GREEN, ORDER, RIGHT, TESTS, WRONG, block, coderefine
 from tests.support.llm_server import LlmServer, Reply, Script
 from tests.support.publishing import state
 from tests.support.repo import git, make_repo
@@ -46,6 +46,33 @@ def test_the_same_patch_comes_out_with_no_server_and_the_patch_already_in_the_tr
     assert "0 requests sent; nothing was written" in result.out
     assert "1 test flipped" in result.out
     assert state(shop) == before
+
+
+RULES = "".join(f"def rule_{n}(text):\n    return text * {n} + '{n}'\n\n\n" for n in range(80))
+CODE = {
+    "codes.py": f"{RULES}def code(text):\n    return text\n",
+    "test_codes.py": "from codes import code, rule_1\n\n\ndef test_rule():\n    assert rule_1('a') == 'a1'\n\n\n"
+    "def test_code():\n    assert code('abc') == 'c-b-a!3'\n\n\n"
+    "def test_other():\n    assert code('xy') == 'y-x!2'\n",
+}
+JOINED = block(
+    "codes.py", "def code(text):\n    return text", "def code(text):\n    return '-'.join(text[::-1]) + f'!{len(text)}'"
+)
+
+
+def test_a_request_is_made_of_what_the_search_observed(tmp_path: Path) -> None:
+    """The failing tests were run once more to trace them; a replay ran them, too, and might make another request."""
+    top = make_repo(tmp_path / "p", CODE)
+    with LlmServer([JOINED]) as server:
+        result = coderefine("fix", "--search-time", "2", "--model", "scripted", "--base-url", server.url, cwd=top)
+        assert (result.code, len(server.requests)) == (0, 1), result
+        assert "def code(text):" in server.requests[0].prompt
+        assert "rule_7" not in server.requests[0].prompt
+    assert "stage: trace" not in result.err
+    assert len(list((top / ".git/coderefine/runs").glob("*/traces/*.json"))) == 1
+    result = coderefine("replay", cwd=top)
+    assert result.code == 0, result
+    assert "stage: trace" not in result.err
 
 
 @pytest.fixture(scope="module")

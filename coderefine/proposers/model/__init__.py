@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -29,7 +30,7 @@ from coderefine.proposers.model.conversation import Conversation
 from coderefine.proposers.model.policies import POLICIES
 from coderefine.proposers.model.prompt_state import PromptState
 from coderefine.proposers.model.request_builder import RequestBuilder
-from coderefine.proposers.model.tracing import cold_tracer, trace_seconds, traced
+from coderefine.proposers.model.tracing import Observed, cold_tracer, trace_seconds, traced
 
 __all__ = ["Model"]
 
@@ -54,11 +55,13 @@ class Model:
         task: Task = FIX,
         interpreter: Interpreter | None = None,
         together: bool = False,
+        observed: Observed | None = None,
     ) -> None:
         """Create the proposer. `under`: files whose content at the run's start differs from the user's tree now.
 
         `interpreter`: the project's interpreter, with which failing tests are traced (None: no tracing). `together`:
-        wait for all answers of a round, because their patches can be tested at the same time.
+        wait for all answers of a round, because their patches can be tested at the same time. `observed`: see
+        `Observed`; what it returns replaces a trace.
         """
         self.coming: tuple[Patch, ...] = ()
         """The patches of this round; empty without `together`."""
@@ -66,6 +69,7 @@ class Model:
         """The lines that tests execute, with the patch of the tree on which they do."""
         self._together = together
         self._interpreter = interpreter
+        self._observed = observed
         self.reason = ""
         """The reason that the model gave for not proposing a repair; "" if none."""
         self._builder = RequestBuilder(place, config, protection, under, task=task)
@@ -114,20 +118,35 @@ class Model:
             seconds=trace_seconds(situation.baseline.check("pytest")),
             is_test=self._builder.protection.is_test,
         )
-        known: dict[tuple[object, ...], Trace | None] = {}
+        known: dict[str, Trace | None] = {}
 
         def kept(patch: Patch, failing: Sequence[Case], passing: Sequence[str]) -> Check:
+            self._listen(Event("stage", "trace"))
             check = tracer(patch, failing, passing)
             self.traces.append((patch, check.coverage or {}))
             return check
 
         def trace(state: PromptState) -> Trace | None:
-            key = tuple(sorted(state.patch.files.items()))
+            key = _key(state.patch)
             if key not in known:
-                self._listen(Event("stage", "trace"))
-                overlay = self._builder.tree(state.patch)
-                cases = {test: case for test, case in state.cases.items() if test not in situation.flaky}
-                known[key] = traced(kept, state.patch, cases, overlay.read, self._builder.is_code)
+                text = self._client.recall_trace(key)
+                known[key] = Trace.load(text) if text else computed(state)
+                if text is None:
+                    self._client.remember_trace(key, Trace.dump(known[key]))
             return known[key]
 
+        def computed(state: PromptState) -> Trace | None:
+            read, is_code = self._builder.tree(state.patch).read, self._builder.is_code
+            cases = {test: case for test, case in state.cases.items() if test not in situation.flaky}
+            seen = self._observed(state.patch) if self._observed else None
+            return traced(kept, state.patch, cases, read, is_code, seen=seen)
+
         return trace
+
+
+def _key(patch: Patch) -> str:
+    """Return a key for the trace on the patched tree."""
+    digest = hashlib.sha256()
+    for path, data in sorted(patch.files.items()):
+        digest.update(repr((path, data)).encode())
+    return digest.hexdigest()

@@ -24,8 +24,7 @@ from coderefine.errors import CriticError, RunnerError
 from coderefine.llm.selection import Trace
 from coderefine.project import Interpreter, Place
 from coderefine.proposers.search.failures import various
-from coderefine.proposers.search.localise import Suspects, suspects, test_sources
-from coderefine.proposers.search.observation import parsed, run_through
+from coderefine.proposers.search.observation import Observation, parsed, ranked, run_through
 from coderefine.proposers.search.syntax import Function, Module
 from coderefine.runner.cold import RunOptions, is_deadly, run_tests
 from coderefine.source import first_line
@@ -34,6 +33,8 @@ Tracer = Callable[[Patch, Sequence[Case], Sequence[str]], Check]
 """Returns the results of tests on the patched tree, with the lines that the tests executed.
 
 Arguments: the patch, the failing tests, the passing tests. The first WARM passing tests run before the failing ones."""
+Observed = Callable[[Patch], Observation | None]
+"""Returns what the search has observed on the patched tree, in more tests than a tracer runs; None if it did not."""
 FAILING = 12
 """Maximum number of failing tests that are traced, in the order of `various`."""
 PASSING, MORE = 20, 40
@@ -109,25 +110,44 @@ def traced(
     cases: Mapping[str, Case],
     read: Callable[[str], bytes | None],
     usable: Callable[[str], bool],
+    *,
+    seen: Observation | None = None,
 ) -> Trace | None:
     """Return the trace of the failing tests among `cases`; None if no test is traced, or if no line is suspicious.
 
     `read` returns the content of a file of the patched tree. `usable` returns whether a path is code that may be
-    edited.
+    edited. `seen`: what the search has observed on this tree; no test is run then.
     """
+    seen = seen or _observation(tracer, patch, cases, read, usable)
+    if seen is None:
+        return None
+    weights: dict[str, dict[int, float]] = {}
+    for site in ranked(seen)[0]:
+        if usable(site.module.path):
+            weights.setdefault(site.module.path, {}).setdefault(site.stmt.lineno, site.suspicion)
+    if not weights:
+        return None
+    coverage = _in_functions(seen.coverage, parsed(seen.files))
+    return Trace(_ran(coverage, seen.failing), weights, _near(coverage, seen.failing, weights))
+
+
+def _observation(
+    tracer: Tracer,
+    patch: Patch,
+    cases: Mapping[str, Case],
+    read: Callable[[str], bytes | None],
+    usable: Callable[[str], bool],
+) -> Observation | None:
+    """Return what the tests show that `tracer` runs; None if there is no failing test to trace."""
     failing = _failing(cases)
     if not failing:
         return None
     check = tracer(patch, failing, _passing(failing, cases))
     executed = run_through(check.coverage or {}, failing)
-    modules = {path: module for path, module in _modules(executed, read).items() if usable(path)}
-    tests = _modules({case.path for case in failing}, read)
-    coverage = _in_functions(check.coverage or {}, modules)
-    found = suspects(modules, coverage, failing, test_sources(failing, tests), tests=tests, steps=check.steps)
-    weights = _weights(modules, found)
-    if not weights:
-        return None
-    return Trace(_ran(coverage, failing), weights, _near(coverage, failing, weights))
+    files = {path: data for path, data in _files(executed, read).items() if usable(path)}
+    tests = _files({case.path for case in failing}, read)
+    coverage = _in_functions(check.coverage or {}, parsed(files))
+    return Observation(failing, coverage, files, frozenset(files), tests, steps=check.steps)
 
 
 def _failing(cases: Mapping[str, Case]) -> list[Case]:
@@ -147,15 +167,6 @@ def _in_functions(coverage: Coverage, modules: Mapping[str, Module]) -> Coverage
         test: {path: lines & inside[path] for path, lines in by_path.items() if path in inside}
         for test, by_path in coverage.items()
     }
-
-
-def _weights(modules: Mapping[str, Module], found: Suspects) -> dict[str, dict[int, float]]:
-    """Return by file the weight of each suspicious line; files without such lines are left out."""
-    weighed = {
-        path: {stmt.lineno: found.weights[stmt] for stmt in module.statements if stmt in found.weights}
-        for path, module in modules.items()
-    }
-    return {path: lines for path, lines in weighed.items() if lines}
 
 
 def _ran(coverage: Coverage, failing: Sequence[Case]) -> dict[str, frozenset[int]]:
@@ -229,9 +240,9 @@ def _apart(cases: Iterable[Case]) -> list[Case]:
     return sorted(listed, key=lambda case: case is not first[without_parameters(case.id)])
 
 
-def _modules(paths: Iterable[str], read: Callable[[str], bytes | None]) -> dict[str, Module]:
-    texts = ((path, read(path)) for path in sorted(paths) if path.endswith(".py"))
-    return parsed({path: data for path, data in texts if data is not None})
+def _files(paths: Iterable[str], read: Callable[[str], bytes | None]) -> dict[str, bytes]:
+    found = ((path, read(path)) for path in sorted(paths) if path.endswith(".py"))
+    return {path: data for path, data in found if data is not None}
 
 
 def _near(coverage: Coverage, failing: Sequence[Case], weights: Mapping[str, Mapping[int, float]]) -> tuple[str, ...]:

@@ -117,6 +117,8 @@ class Search(Searcher):
         self._patches: dict[int, Patch] = {}
         self.traces: list[tuple[Patch, Coverage]] = []
         """The lines that tests execute, with the patch of the tree on which they do."""
+        self._seen: tuple[Patch, Observation] | None = None
+        """The observation of the last search, with the patch of its tree."""
         self._together: set[frozenset[str]] = set()
         """Sets of failing tests; the tests of a set ran the same statement, which few passing tests ran.
 
@@ -166,6 +168,10 @@ class Search(Searcher):
                 self._unsolved = symptoms(situation)
                 return
             self._failed.update(proposed.key for repair in found for proposed in repair.edits)
+
+    def observed(self, patch: Patch) -> Observation | None:
+        """Return what the last search observed, if it was on the tree with this patch."""
+        return self._seen[1] if self._seen and self._seen[0].files == patch.files else None
 
     def _each(
         self, found: Sequence[Repair], situation: Situation, views: Views
@@ -324,6 +330,7 @@ class Search(Searcher):
             if isinstance(pool, ColdPool) and self._fork:
                 self._listen(Event("note", f"search: {pool.why}; every candidate is a cold run"))
             seen = self._observation(situation, views, pool, failing, clock)
+            self._seen = situation.best.patch, seen
             sites, spectrum = ranked(seen, self._changes)
             for site in sites:
                 self._past(site.module.path)
