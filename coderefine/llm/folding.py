@@ -21,6 +21,8 @@ SUMMARY = 4
 """Number of lines from which on only the first paragraph of a docstring is shown, if a summary is enough."""
 WINDOWS = (12, 6, 3, 1)
 """Lines kept around each important line if the executed branches are too long; the first number that fits is used."""
+DECORATORS = 400
+"""Maximum number of characters of the decorators that are shown of a function that is not the most suspicious one."""
 TABLE = 1_000
 """Number of characters above which only the first and last lines of a table are shown."""
 
@@ -70,10 +72,13 @@ def folded(
 
     `ran`: executed lines, empty if unknown. `telling`: important lines. `most`: if the lines to show have more
     characters, only the signature and a few lines around `telling` are returned. `summary`: the first paragraph of a
-    docstring is enough.
+    docstring is enough, and long decorators are left out.
     """
     inside = frozenset(telling) & frozenset(item.lines)
-    whole = frozenset(item.lines) - (_long_docstring(module, item.node, summary=summary) - inside)
+    omitted = _long_docstring(module, item.node, summary=summary)
+    if summary:
+        omitted |= _long_decorators(module, item.node)
+    whole = frozenset(item.lines) - (omitted - inside)
     if len(whole) < LONG and module.size(whole) <= most:
         return whole
     kept = whole - frozenset(_untaken(item.node, frozenset(ran))) if whole & frozenset(ran) else whole
@@ -94,6 +99,14 @@ def _long_docstring(module: ProjectModule, node: ast.stmt, *, summary: bool) -> 
         return frozenset()
     blank = (line for line in range(first + 1, last) if summary and not module.lines[line - 1].strip())
     return frozenset(range(min(next(blank, last), first + BEGINNING), last))
+
+
+def _long_decorators(module: ProjectModule, node: ast.stmt) -> frozenset[int]:
+    """Return the lines of the decorators to omit: if they are long, such as the options of a command, all but one."""
+    decorators = node.decorator_list if isinstance(node, Function) else []
+    lines = frozenset(line for one in decorators for line in range(one.lineno, (one.end_lineno or 0) + 1))
+    first = range(decorators[0].lineno, (decorators[0].end_lineno or 0) + 1) if decorators else range(0)
+    return lines.difference(first) if module.size(lines) > DECORATORS else frozenset()
 
 
 def _around(lines: Collection[int], distance: int) -> frozenset[int]:

@@ -501,6 +501,18 @@ def test_the_caller_of_the_function_that_raised_is_shown_beside_one_clear_suspec
     assert "def b(x)" not in traced(files, trace).code
 
 
+def test_long_decorators_are_shown_of_the_most_suspicious_function_only() -> None:
+    """deepdiff: the options of a command took 3,000 characters, so that the faulty command was not shown."""
+    options = "".join(f"@click.option('--{name}', help='{'about it ' * 9}')\n" for name in ("in", "out", "all", "new"))
+    text = "".join(f"{options}{function(name, 20)}" for name in "ab")
+    first, second = (place(text, name) + 3 for name in "ab")
+    files = {**FILES, "shop/cart.py": text + function("unused", 300)}
+    ran = frozenset({first, *range(second, second + 18)})
+    code = traced(files, Trace({"shop/cart.py": ran}, {"shop/cart.py": {first: 1.0, second: 0.9}})).code
+    assert "def b(x)" in code
+    assert [code.count(f"--{name}'") for name in ("in", "out", "new")] == [2, 1, 1]
+
+
 def test_of_equally_suspicious_functions_the_one_with_more_executed_lines_is_shown() -> None:
     text = "".join(function(name, 20) for name in "abc")
     first, much, little = (place(text, name) + 3 for name in "abc")

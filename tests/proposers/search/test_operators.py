@@ -719,6 +719,14 @@ def test_a_tested_value_is_mostly_the_one_used_next(head: str) -> None:
     assert best == text.replace(head.replace("1", "c"), head.replace("1", "x"))
 
 
+@pytest.mark.parametrize(("line", "true"), [("return 2", False), ("return x", True), ("return False", True)])
+def test_no_number_is_replaced_by_true(line: str, *, true: bool) -> None:
+    """pyflakes: `return True` rivalled the right `return 1`, as no test can tell them apart."""
+    weights = weighted("returned", body(line), 2)
+    assert (weights.get(body("return True"), 0) > 0) is true
+    assert weights[body("return 1")] > 0
+
+
 @pytest.mark.parametrize(
     ("line", "tested"),
     [

@@ -28,6 +28,8 @@ TAKES_VALUE = (
 )
 """Parents of a None that may have to be replaced by another value."""
 GROWS = (ast.Name, ast.Attribute, ast.Constant, ast.Subscript, ast.Call, ast.BinOp)
+EQUAL_TO_NUMBERS = {"True": 0.0, "False": 0.0}
+"""Weights of the values that replace no number: tests cannot tell them from 1 and 0, which are tried, too."""
 BOUNDED = (
     ast.Assign,
     ast.Return,
@@ -60,6 +62,8 @@ def returned(site: Site) -> Iterator[Edit]:
         "-1": 0.2,
         "self": 0.5 if site.local.receiver else 0.0,
     }
+    if _is_number(node.value):
+        options |= EQUAL_TO_NUMBERS
     for text in options:
         if node.value is None:
             yield Edit((Replacement(site.module.start(node), site.module.end(node), f"return {text}"),), options[text])
@@ -209,9 +213,15 @@ def assigned(site: Site) -> Iterator[Edit]:
         if site.kinds.name(name) in ("list", "tuple", "str"):
             options |= {f"{name}[0]": 0.8, f"len({name})": 0.6, f"{name}[-1]": 0.3, f"len({name}) - 1": 0.5}
     options |= {name: 0.8 for name in site.paths if fits(kind, site.kinds.name(name))}
+    if _is_number(node.value):
+        options |= EQUAL_TO_NUMBERS
     lost = _parts(node.value) - 1
     for text, weight in options.items():
         yield from site.swap(node.value, text, weight, -LOST * lost)
+
+
+def _is_number(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
 
 
 def _parts(value: ast.expr) -> int:
