@@ -39,10 +39,12 @@ class Tracing(Search):
     """A search that ends once the tests are observed."""
 
     seen: Observation | None = None
+    situation: Situation | None = None
 
     def _observation(
         self, situation: Situation, views: Views, pool: AnyPool, failing: list[Case], clock: Clock
     ) -> Observation:
+        self.situation = situation
         self.seen = super()._observation(situation, views, pool, failing, clock)
         raise RunnerError("it is observed")
 

@@ -1,11 +1,13 @@
 """What would the first request to a model hold? Measured on the slips of real projects.
 
     python -m tests.bench.real.requests [--half held-out] [--only NAME] [--slips N] [--seed S] [--report] [--again]
-                                        [--coderefine PATH] [--options="--search-time 0.1"]
+                                        [--coderefine PATH] [--options="--search-time 0.1" | --searched]
 
 `coderefine fix` runs with a model on a loopback server that keeps the first request and answers that it has no repair;
 the command is interrupted then. `--options` are given to it; the default leaves the search out, so that the model comes
-first. The requests themselves are kept below the system's temporary folder, in outputs/COMMIT/SLIP.request.
+first. `--searched` measures the request as it is by default, after a search that found no repair: the classes of the
+program that is under `python` run here, and the search ends once it has observed the tests (`runs` is not comparable
+then). The requests themselves are kept below the system's temporary folder, in outputs/COMMIT/SLIP.request.
 
 `whole`: all lines of the faulty function (the innermost one around the slip, as it stands in the tree; comments,
 docstring and empty lines apart) are in the request, in their order; of a function of more than 200 lines only the
@@ -28,12 +30,20 @@ import subprocess
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from coderefine.config import load
+from coderefine.llm.client import Client
+from coderefine.project import Protection, interpreter, locate
+from coderefine.proposers.model import Model
+from coderefine.proposers.search import TURN
+from coderefine.workspace import open_views
+from tests.bench.confidence.gather import searched
 from tests.bench.real.__main__ import name, undisturbed
 from tests.bench.real.options import arguments
 from tests.bench.real.projects import CACHE, Project, chosen, locked, restore
+from tests.bench.real.ranks import Tracing
 from tests.bench.real.reports import p90
 from tests.bench.real.slips import Slip, accepted
 from tests.bench.real.suites import Suite, environment
@@ -44,6 +54,8 @@ PATIENCE = 300.0
 LONG = 200
 IDENTITY, NEGATED = re.compile(r"\bnot \((.+) is (.+)\)"), re.compile(r"\bnot \((.+) in (.+)\)")
 ANSWER = "NO REPAIR: this is a measurement of the request."
+SEARCHED = "after a search"
+"""Replaces the options of a row."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +103,22 @@ def first_request(command: Sequence[str | Path], top: Path) -> tuple[Seen | None
             stop(child)
         seen = min(server.requests, key=lambda one: one.at, default=None)
         return seen, (seen.at if seen else time.time()) - began
+
+
+def request_after_search(top: Path) -> tuple[Seen | None, float]:
+    """The first request about the tree at `top` after a search without a result, and the seconds to it."""
+    began = time.monotonic()
+    search, _, _ = searched(top, TURN, Tracing)
+    place = locate([top], top)
+    with LlmServer(lambda _: ANSWER) as server:
+        config = replace(load(place.root, {}, {}), model="scripted", base_url=server.url)
+        python, protection = interpreter(place, config, dict(os.environ)), Protection.of(place, config)
+        with Client(config, environ={"OPENAI_API_KEY": "sk-scripted"}) as client, open_views(place) as views:
+            model = Model(place, config, client, protection, interpreter=python, observed=lambda _: search.seen)
+            if search.situation is not None:
+                list(model.propose(search.situation, views))
+        seen = min(server.requests, key=lambda one: one.at, default=None)
+    return seen, time.monotonic() - began
 
 
 def stop(child: subprocess.Popen[bytes]) -> None:
@@ -164,7 +192,7 @@ def trial(tested: Subject, project: Project, slip: Slip, plain: Suite, options: 
         "1",
         *shlex.split(options),
     )
-    seen, seconds = first_request(command, project.top)
+    seen, seconds = request_after_search(project.top) if options == SEARCHED else first_request(command, project.top)
     restore(project)
     prompt = seen.prompt if seen else ""
     kept = CACHE / "outputs" / tested.commit / f"{slip.id}.request"
@@ -234,6 +262,7 @@ def main() -> None:
     parser.add_argument("--slips", type=int, default=10, metavar="N", help="of each project (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--options", default="--no-search", help="given to `coderefine fix` (default: %(default)s)")
+    parser.add_argument("--searched", action="store_const", dest="options", const=SEARCHED, help="after a search")
     given = parser.parse_args()
     tested = subject(given.coderefine.absolute())
     projects = chosen(given.only, given.half)
