@@ -22,6 +22,7 @@ from coderefine.project import interpreter, locate
 from coderefine.runner.agent.call_probe import Answers, Call, answers, comparable, fits, label, near
 from coderefine.runner.agent.copies import copied_or_shared
 from coderefine.runner.agent.short_repr import Describer
+from coderefine.runner.agent.value_codes import code_of
 from coderefine.runner.agent.value_variants import at_limits, variants
 from coderefine.runner.agent.version_comparison import compared
 from coderefine.runner.candidates import ENDLESS, Comparison
@@ -237,6 +238,17 @@ def test_a_call_is_shown_as_one_would_write_it(pool: Pool) -> None:
     assert shown("n -= 1", "n -= 2")["list(ticks(4))"] == ("[4, 3, 2, 1]", "[4, 2]")
     assert any("by=" in call for call in shown("0) + by", "0) - by"))
     assert shown("0) + by", "0)  + by") == {}
+
+
+def test_the_attributes_of_a_container_are_part_of_its_value() -> None:
+    """tomlkit: patches of a table with items and attributes "could not be compared", and the right one was offered."""
+
+    class Table(dict[str, int]):
+        display = ""
+
+    one, same, other = Table(a=1), Table(a=1), Table(a=1)
+    other.display = "inline"
+    assert code_of(one) == code_of(same) != code_of(other)
 
 
 def test_a_function_as_argument_is_shown_without_its_address() -> None:

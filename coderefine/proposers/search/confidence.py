@@ -359,11 +359,13 @@ class Rivals:
     def doubt_of(self, repair: Repair) -> str:
         """Return why the confidence in the group of `repair` is too low for applying it; "" if it is high enough.
 
-        A group with the feature `stuck` or `renames` gets a reason whatever the confidence is.
+        A group with the feature `stuck` or `renames` gets a reason whatever the confidence is; so does a group with the
+        feature `removed` that a single test reaches: it does not show whether the repaired check is needed at all.
         """
         group = self.groups[self.place(repair)]
         known = group.features
-        return doubts(group) if known.stuck or known.renames or confidence(known) < BAR else ""
+        needless = known.removed > 0 and _reaching(known) <= 1
+        return doubts(group) if known.stuck or known.renames or needless or confidence(known) < BAR else ""
 
     def place(self, repair: Repair) -> int:
         """Return the index of the group of `repair`; 0 if it was not compared."""

@@ -59,9 +59,11 @@ def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) 
 
     if isinstance(value, (dict, set, frozenset, list, tuple)) or (consume and hasattr(value, "__next__")):
         try:
-            return _show_items(value, inner)
+            items = _show_items(value, inner)
         except Exception as error:  # raised by methods of the program: its object may be incomplete
             return (type(value).__name__, type(error).__name__)
+        fields = fields_of(value)
+        return (*items, inner(fields)) if fields else items
     fields = fields_of(value)
     shown = inner(fields) if fields else _text(value)
     return (type(value).__name__, shown, _hidden(value, shown))

@@ -291,6 +291,20 @@ def test_one_test_that_stays_failing_does_not_outweigh_many_that_are_repaired(re
     assert rivals.groups[0].features.stuck is wanted
 
 
+@pytest.mark.parametrize(
+    ("removed", "reached", "wanted"),
+    [(0.2, 0, True), (0.2, 1, False), (0.0, 0, False)],
+    ids=["one test", "two tests", "a check without which the test fails"],
+)
+def test_a_check_that_a_single_test_does_not_need_is_not_written(removed: float, reached: int, *, wanted: bool) -> None:
+    """cssutils: `if v != x: return n` was written for `if v == x: return n`; without the `if`, the test passed, too."""
+    known = replace(SURE, tests=1, reached=reached, margin=5.0, removed=removed)
+    first = repair(-4.0, "2")
+    rivals = Rivals(first.fixed, (Group((first,), (0,), known),))
+    assert confidence(known) >= BAR
+    assert bool(rivals.doubt) is wanted
+
+
 @pytest.mark.parametrize(("passing", "connects"), [(8, True), (9, False)])
 def test_failing_tests_belong_together_by_code_that_few_others_run(passing: int, *, connects: bool) -> None:
     line, tests = ast.Pass(), frozenset("tu")
