@@ -21,21 +21,31 @@ BINARY: Mapping[type[ast.operator], type[ast.operator]] = {
     ast.Mod: ast.Mult,
 }  # fmt: skip
 
+NEGATED = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)
+"""Comparisons that COMPARE replaces by their negation."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A patch with one small mistake. `files`: whole new content of the one file that is mutated."""
+    """A patch with one small mistake. `files`: whole new content of the one file that is mutated.
+
+    `constant`: whether the mistake is that a condition is always true, or always false.
+    """
 
     mutation: Mutation
     files: Mapping[str, bytes]
+    constant: bool = False
 
 
-def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | None = None) -> Iterator[Mutant]:
+def mutants(
+    patch: Patch, originals: Mapping[str, bytes | None], most: int | None = None, *, repairing: bool = False
+) -> Iterator[Mutant]:
     """Yield first-order mutants of the lines that `patch` changed: operators, constants, conditions, return values.
 
     These are the classic operators of mutation analysis (Offutt et al. 1996: ROR, AOR, LCR, plus constants and
     returns). Statements that the patch did not touch, and files that are not UTF-8, are not mutated. `most`: maximum
-    number of mutants, distributed over the patch (None: all).
+    number of mutants, distributed over the patch (None: all). `repairing`: whether tests fail without the patch; then
+    a mutant that is the original again is left out, because these tests kill it, whatever they check.
     """
     files = ((path, after) for path, after in sorted(patch.files.items()) if after)
     found = [(path, after, *pair) for path, after in files for pair in _pairs(path, originals.get(path), after)]
@@ -45,8 +55,24 @@ def mutants(patch: Patch, originals: Mapping[str, bytes | None], most: int | Non
         first = starts[node.lineno - 1] + node.col_offset
         last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         text = after[:first] + b"(" + ast.unparse(ast.fix_missing_locations(twin)).encode() + b")" + after[last:]
-        if syntax(text) is not None:  # it does not parse if the offsets of `node` are wrong
-            yield Mutant(Mutation(path, node.lineno, ast.unparse(node), ast.unparse(twin)), {path: text})
+        if repairing and _undoes(originals.get(path) or b"", after[:first], twin, after[last:]):
+            continue
+        if syntax(text) is None:  # the offsets of `node` are wrong
+            continue
+        mutation = Mutation(path, node.lineno, ast.unparse(node), ast.unparse(twin))
+        constant = not isinstance(node, ast.Constant) and isinstance(getattr(twin, "value", None), bool)
+        yield Mutant(mutation, {path: text}, constant)
+
+
+def _undoes(original: bytes, before: bytes, twin: ast.expr, after: bytes) -> bool:
+    """Return whether the file with the expression `twin` between `before` and `after` is the original again."""
+    if not (original.startswith(before) and original.endswith(after)):
+        return False
+    try:
+        old = ast.parse(original[len(before) : len(original) - len(after)].strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return False
+    return ast.dump(old) == ast.dump(twin)
 
 
 def _pairs(path: str, before: bytes | None, after: bytes) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -60,7 +86,10 @@ def _pairs(path: str, before: bytes | None, after: bytes) -> Iterator[tuple[ast.
 def _wrong(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
-            yield test, ast.UnaryOp(ast.Not(), test)
+            if not _is_negated_by_twin(test):
+                yield test, _negation(test)
+            if not isinstance(node, ast.While) and not isinstance(test, ast.Constant):
+                yield from ((test, ast.Constant(value)) for value in (True, False))
         case ast.Return(value=ast.Constant(value=None)):
             pass
         case ast.Return(value=ast.expr() as value):
@@ -69,6 +98,16 @@ def _wrong(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield value, ast.UnaryOp(ast.USub(), value)
         case ast.expr():
             yield from ((node, twin) for twin in _twins(node))
+
+
+def _negation(test: ast.expr) -> ast.expr:
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    return test.operand if negated else ast.UnaryOp(ast.Not(), test)  # type: ignore[attr-defined]
+
+
+def _is_negated_by_twin(test: ast.expr) -> bool:
+    """Return whether `_twins` yields the negation of a condition, as for `a == b`."""
+    return isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], NEGATED)
 
 
 def _twins(node: ast.expr) -> Iterator[ast.expr]:

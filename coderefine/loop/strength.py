@@ -80,7 +80,7 @@ class Strength:
         that failed at the baseline.
         """
         until = (time.monotonic() + seconds, time.monotonic() + PATIENCE * seconds)
-        wrong = list(judge.mutants(attempt.patch, originals, MOST))
+        wrong = list(judge.mutants(attempt.patch, originals, MOST, repairing=bool(repaired)))
         running = judge.running(attempt, originals)
         # A file or class that could not be collected is in `repaired` itself: all of its tests count.
         flipped = [name for name in attempt.cases if judge.is_among(name, repaired)]

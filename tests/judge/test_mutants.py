@@ -34,6 +34,8 @@ def test_only_changed_lines_are_mutated() -> None:
         ("return a + 7", "8"),
         ("return True", "False"),
         ("return a if y else x", "not y"),
+        ("return a if y else x", "(True)"),
+        ("return a if y else x", "(False)"),
         ("return a < y", "return (None)"),
         ("a += y", "a += (-y)"),
     ],
@@ -47,6 +49,22 @@ def test_every_mutant_parses_and_differs() -> None:
     trees = {ast.dump(tree) for text in texts(new) if (tree := parse(text.encode()))}
     assert len(trees) == len(texts(new))
     assert ast.dump(parse(new) or ast.Module([], [])) not in trees
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("if a == 'x' : pass", "if a != 'x' : pass", ["if (True)", "if (False)"]),
+        ("if a: pass", "if not a: pass", ["if (True)", "if (False)"]),
+        ("if a > 1: pass", "if a >= 1: pass", ["if (not a >= 1)", "if (True)", "if (False)", "if a >= (2)"]),
+        ("while a > 1: pass", "while a > 2: pass", ["while (not a > 2)", "while (a >= 2)", "while a > (3)"]),
+    ],
+)
+def test_a_mutant_of_a_repair_is_not_the_original_again(old: str, new: str, wanted: list[str]) -> None:
+    """cssutils: `if v != x` had a strength of 2/2: both mutants were `if v == x`, with which the failing test fails."""
+    patch, originals = Patch({"m.py": f"{new}\n".encode()}), {"m.py": f"{old}\n".encode()}
+    found = [one.files["m.py"].decode() for one in mutants(patch, originals, repairing=True)]
+    assert sorted(text.partition(":")[0].strip() for text in found) == sorted(wanted)
 
 
 def test_text_before_the_expression_may_be_non_ascii() -> None:

@@ -284,6 +284,7 @@ class Features:
       `Spectrum.blaming`. If the first repair makes STRAY times as many tests pass, these are taken for tests that
       fail for a second reason.
     - `wrong`: number of mutants of the repair that were judged. `noticed`: number of these that the tests kill.
+    - `idle`: whether the tests pass with a mutant in which the changed condition is always true, or always false.
     - `unmeasured`: whether too few mutants could be judged.
     - `anew`: whether the repaired tests are much newer than the changed function, see `past.SETTLED`.
     """
@@ -315,6 +316,7 @@ class Features:
     fitted: bool = False
     noticed: int = 0
     wrong: int = 0
+    idle: bool = False
     unmeasured: bool = False
     anew: bool = False
     abandons: bool = False
@@ -360,11 +362,11 @@ class Rivals:
         """Return why the confidence in the group of `repair` is too low for applying it; "" if it is high enough.
 
         A group with the feature `stuck` or `renames` gets a reason whatever the confidence is; so does a group with the
-        feature `removed` that a single test reaches: it does not show whether the repaired check is needed at all.
+        feature `removed` or `idle` that a single test reaches: it does not show whether the check is needed at all.
         """
         group = self.groups[self.place(repair)]
         known = group.features
-        needless = known.removed > 0 and _reaching(known) <= 1
+        needless = (known.removed > 0 or known.idle) and _reaching(known) <= 1
         return doubts(group) if known.stuck or known.renames or needless or confidence(known) < BAR else ""
 
     def place(self, repair: Repair) -> int:
@@ -455,6 +457,7 @@ def doubts(group: Group) -> str:
         (_reaching(known) < FEW, f"{it} is reached by only {counted(_reaching(known), 'test')}"),
         (known.removes, "it removes behaviour"),
         (known.removed and not known.removes, "a patch that only removes behaviour passes the same tests"),
+        (known.idle, "the tests pass, too, if its condition always has the same value"),
         (known.unexplained or known.stuck, "another failing test runs the same code and stays failing"),
         (known.renames, "it renames parameters, which may be passed by name"),
         (known.crashes > 0, "it fails on calls that gave an answer before"),
@@ -591,14 +594,14 @@ def _of_functions(
 def with_strength(
     known: Features, pool: AnyPool, repair: Repair, seconds: float, listen: Listen = lambda _: None
 ) -> Features:
-    """Return `known` with the fields `noticed`, `wrong` and `unmeasured`, after judging mutants of `repair`.
+    """Return `known` with the fields `noticed`, `wrong`, `idle` and `unmeasured`, after judging mutants of `repair`.
 
     Mutants are judged for NOTICING seconds. The first LEAST_WRONG mutants may take up to `seconds` if that is longer,
     because the machine may be busy. A ColdPool judges no mutants.
     """
     module = repair.proposed.scored.site.module
     originals = {module.path: module.source.encode(module.text)}
-    wrong = list(islice(mutants(Patch(dict(repair.files)), originals), MOST_WRONG))
+    wrong = list(islice(mutants(Patch(dict(repair.files)), originals, repairing=True), MOST_WRONG))
     if not isinstance(pool, Pool):
         return replace(known, unmeasured=bool(wrong))
     began = time.monotonic()
@@ -610,8 +613,9 @@ def with_strength(
     )
     judged = counted_mutants(pool.judge(candidates, plan), len(wrong), listen)
     killed = sum(not one.plausible for one in judged)
+    idle = any(one.plausible and wrong[one.candidate.number].constant for one in judged)
     few = len(judged) < min(LEAST_WRONG, len(wrong))
-    return replace(known, noticed=killed, wrong=len(judged), unmeasured=few)
+    return replace(known, noticed=killed, wrong=len(judged), idle=idle, unmeasured=few)
 
 
 def groups(
