@@ -362,11 +362,11 @@ class Rivals:
         """Return why the confidence in the group of `repair` is too low for applying it; "" if it is high enough.
 
         A group with the feature `stuck` or `renames` gets a reason whatever the confidence is; so does a group with the
-        feature `removed` or `idle` that a single test reaches: it does not show whether the check is needed at all.
+        feature `idle` that a single test reaches: it does not show whether the condition is needed at all.
         """
         group = self.groups[self.place(repair)]
         known = group.features
-        needless = (known.removed > 0 or known.idle) and _reaching(known) <= 1
+        needless = known.idle and _reaching(known) <= 1
         return doubts(group) if known.stuck or known.renames or needless or confidence(known) < BAR else ""
 
     def place(self, repair: Repair) -> int:
