@@ -288,7 +288,7 @@ class Search(Searcher):
                 self.chosen = self.chosen.without([repair for repair in repairs if repair not in kept])
                 if not all(rivals.is_measured for rivals in self.chosen.sets):
                     pool.observe(failed, tests, clock.left)
-                    sets = (self._with_strength(rivals, pool, clock.left) for rivals in self.chosen.sets)
+                    sets = (self._with_strength(rivals, pool, clock.left, situation) for rivals in self.chosen.sets)
                     self.chosen = replace(self.chosen, sets=tuple(sets))
         except RunnerError as error:
             self._listen(Event("note", f"search: {error}"))
@@ -429,7 +429,7 @@ class Search(Searcher):
             every=repairs,
             passing=self._passing_aside(likely, pool),
         )
-        sets = tuple(self._with_age(self._with_strength(rivals, pool, trial.clock.left)) for rivals in sets)
+        sets = tuple(self._with_age(self._with_strength(rivals, pool, trial.clock.left, situation)) for rivals in sets)
         return replace(choose([*likely, *rest], answers(comparison), bonuses(likely, comparison, spectrum)), sets=sets)
 
     def _passing_aside(self, repairs: Sequence[Repair], pool: AnyPool) -> dict[int, frozenset[str]]:
@@ -478,7 +478,7 @@ class Search(Searcher):
             self._changes[path] = changes(self._place.top, path, self._read(Patch(), path) or b"")
         return self._changes.get(path, ())
 
-    def _with_strength(self, rivals: Rivals, pool: AnyPool, seconds: float) -> Rivals:
+    def _with_strength(self, rivals: Rivals, pool: AnyPool, seconds: float, situation: Situation) -> Rivals:
         """Judge mutants of the first repair; return `rivals` with the results in the features of the first group.
 
         `seconds`: see `confidence.with_strength`. If mutants were judged before, return `rivals` unchanged.
@@ -487,7 +487,8 @@ class Search(Searcher):
             return rivals
         self._listen(Event("stage", "search: strength of the likeliest repair"))
         first = rivals.groups[0]
-        features = with_strength(first.features, pool, first.repairs[0], seconds, self._listen)
+        failing = frozenset(name for name, case in situation.best.cases.items() if case.status.bad)
+        features = with_strength(first.features, pool, first.repairs[0], seconds, self._listen, failing=failing)
         return replace(rivals, groups=(replace(first, features=features), *rivals.groups[1:]))
 
     def _with_age(self, rivals: Rivals) -> Rivals:

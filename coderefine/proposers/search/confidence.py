@@ -592,12 +592,19 @@ def _of_functions(
 
 
 def with_strength(
-    known: Features, pool: AnyPool, repair: Repair, seconds: float, listen: Listen = lambda _: None
+    known: Features,
+    pool: AnyPool,
+    repair: Repair,
+    seconds: float,
+    listen: Listen = lambda _: None,
+    *,
+    failing: frozenset[str] = frozenset(),
 ) -> Features:
     """Return `known` with the fields `noticed`, `wrong`, `idle` and `unmeasured`, after judging mutants of `repair`.
 
     Mutants are judged for NOTICING seconds. The first LEAST_WRONG mutants may take up to `seconds` if that is longer,
-    because the machine may be busy. A ColdPool judges no mutants.
+    because the machine may be busy. A ColdPool judges no mutants. `failing`: the tests that fail without the repair;
+    those that it does not repair fail with each mutant, which says nothing.
     """
     module = repair.proposed.scored.site.module
     originals = {module.path: module.source.encode(module.text)}
@@ -605,7 +612,7 @@ def with_strength(
     if not isinstance(pool, Pool):
         return replace(known, unmeasured=bool(wrong))
     began = time.monotonic()
-    plan = Plan(first=tuple(sorted(repair.fixed))[:MOST_FIRST], known=pool.unfit, retry=0.0)
+    plan = Plan(first=tuple(sorted(repair.fixed))[:MOST_FIRST], known=pool.unfit | (failing - repair.fixed), retry=0.0)
     candidates = (
         Candidate(number, one.files, rough=True)
         for number, one in enumerate(wrong)

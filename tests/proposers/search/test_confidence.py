@@ -341,6 +341,19 @@ def test_strength_that_was_not_measured_is_not_called_strong(tmp_path: Path, sec
     assert (found.wrong >= 3) is not unmeasured
 
 
+def test_a_test_that_fails_in_any_case_notices_no_wrong_version(tmp_path: Path) -> None:
+    """cssutils: a docstring example that needs the network "noticed" all mutants, so that a wrong patch was written."""
+    tests = "from f import f\n\n\ndef test_f():\n    f(1)\n\n\ndef test_other():\n    assert f(1) == 'never'\n"
+    top = make_repo(tmp_path / "p", {"f.py": SOURCE.decode(), "test_f.py": tests})
+    place, config = locate([top], top), Config(python=sys.executable)
+    names = ["test_f.py::test_f", "test_f.py::test_other"]
+    first = replace(repair(0.0, "2"), fixed=frozenset(names[:1]))
+    with open_views(place) as views, open_pool(views, place, interpreter(place, config, {}), config, workers=1) as pool:
+        pool.observe(names, [])
+        found = with_strength(Features(), pool, first, 30.0, failing=frozenset(names))
+    assert (found.noticed, found.wrong >= 1) == (0, True)
+
+
 def test_behaviour_that_was_never_observed_has_no_count() -> None:
     (found,) = made({}, "", repair(-4.0, "2"))
     assert found.changed is None
