@@ -51,17 +51,26 @@ def mutants(
     found = [(path, after, *pair) for path, after in files for pair in _pairs(path, originals.get(path), after)]
     step = max(1, -(-len(found) // most)) if most else 1
     for path, after, node, twin in found[::step]:
-        starts = [0, *accumulate(map(len, after.splitlines(keepends=True)))]
-        first = starts[node.lineno - 1] + node.col_offset
-        last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
-        text = after[:first] + b"(" + ast.unparse(ast.fix_missing_locations(twin)).encode() + b")" + after[last:]
-        if repairing and _undoes(originals.get(path) or b"", after[:first], twin, after[last:]):
-            continue
-        if syntax(text) is None:  # the offsets of `node` are wrong
-            continue
-        mutation = Mutation(path, node.lineno, ast.unparse(node), ast.unparse(twin))
-        constant = not isinstance(node, ast.Constant) and isinstance(getattr(twin, "value", None), bool)
-        yield Mutant(mutation, {path: text}, constant)
+        original = originals.get(path) if repairing else None
+        if text := _mutated(after, node, twin, original):
+            mutation = Mutation(path, node.lineno, ast.unparse(node), ast.unparse(twin))
+            yield Mutant(mutation, {path: text}, _is_true_or_false(twin) and not isinstance(node, ast.Constant))
+
+
+def _mutated(after: bytes, node: ast.expr, twin: ast.expr, original: bytes | None) -> bytes | None:
+    """Return the text `after` with `twin` in place of `node`; None if it is `original` again, or does not parse."""
+    starts = [0, *accumulate(map(len, after.splitlines(keepends=True)))]
+    first = starts[node.lineno - 1] + node.col_offset
+    last = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
+    before, behind = after[:first], after[last:]
+    if original and _undoes(original, before, twin, behind):
+        return None
+    text = before + b"(" + ast.unparse(ast.fix_missing_locations(twin)).encode() + b")" + behind
+    return text if syntax(text) is not None else None  # the offsets of `node` may be wrong
+
+
+def _is_true_or_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
 
 
 def _undoes(original: bytes, before: bytes, twin: ast.expr, after: bytes) -> bool:
@@ -86,10 +95,7 @@ def _pairs(path: str, before: bytes | None, after: bytes) -> Iterator[tuple[ast.
 def _wrong(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
-            if not _is_negated_by_twin(test):
-                yield test, _negation(test)
-            if not isinstance(node, ast.While) and not isinstance(test, ast.Constant):
-                yield from ((test, ast.Constant(value)) for value in (True, False))
+            yield from ((test, twin) for twin in _conditions(test, endless=isinstance(node, ast.While)))
         case ast.Return(value=ast.Constant(value=None)):
             pass
         case ast.Return(value=ast.expr() as value):
@@ -100,14 +106,17 @@ def _wrong(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield from ((node, twin) for twin in _twins(node))
 
 
-def _negation(test: ast.expr) -> ast.expr:
-    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
-    return test.operand if negated else ast.UnaryOp(ast.Not(), test)  # type: ignore[attr-defined]
-
-
-def _is_negated_by_twin(test: ast.expr) -> bool:
-    """Return whether `_twins` yields the negation of a condition, as for `a == b`."""
-    return isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], NEGATED)
+def _conditions(test: ast.expr, *, endless: bool) -> Iterator[ast.expr]:
+    """Yield the opposite of a condition, and constants. `endless`: whether it is that of a loop, which has to end."""
+    match test:
+        case ast.Compare(ops=[operator]) if isinstance(operator, NEGATED):
+            pass  # `_twins` yields the opposite
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            yield inner
+        case _:
+            yield ast.UnaryOp(ast.Not(), test)
+    if not endless and not isinstance(test, ast.Constant):
+        yield from map(ast.Constant, (True, False))
 
 
 def _twins(node: ast.expr) -> Iterator[ast.expr]:

@@ -15,6 +15,7 @@ DEPTH, WIDTH, MOST_SHOWN = 9, 60, 2000
 """Maximum depth, maximum items of one container, and maximum items in all, up to which a value is compared."""
 LESS_DEEP = (5, 3, 2)
 """Depths up to which a value with more than MOST_SHOWN items is compared, too: some part may take all these items."""
+CONTAINERS = (dict, set, frozenset, list, tuple)
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+")
 MORE, PART = "...", re.compile(r"'\.\.\.'|<locals>|<lambda>")
 """MORE stands for a part that is not shown; PART matches text in which a part is not shown."""
@@ -57,14 +58,12 @@ def _show(value: Any, depth: int, left: Iterator[int], *, consume: bool = True) 
     def inner(item: Any) -> Any:
         return _show(item, depth - 1, left, consume=consume)
 
-    if isinstance(value, (dict, set, frozenset, list, tuple)) or (consume and hasattr(value, "__next__")):
+    fields = fields_of(value)
+    if isinstance(value, CONTAINERS) or (consume and hasattr(value, "__next__")):
         try:
-            items = _show_items(value, inner)
+            return (*_show_items(value, inner), *map(inner, filter(None, [fields])))
         except Exception as error:  # raised by methods of the program: its object may be incomplete
             return (type(value).__name__, type(error).__name__)
-        fields = fields_of(value)
-        return (*items, inner(fields)) if fields else items
-    fields = fields_of(value)
     shown = inner(fields) if fields else _text(value)
     return (type(value).__name__, shown, _hidden(value, shown))
 

@@ -9,16 +9,17 @@ import datetime
 import importlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path, PurePath
 
 from coderefine.proposers.search import emit
 from coderefine.proposers.search.ingredients import BUILTINS, parameter_names
+from coderefine.proposers.search.operators import tested_names
 from coderefine.proposers.search.site import Site
 from coderefine.proposers.search.syntax import Edit, Function
-from coderefine.proposers.search.value_kinds import METHODS, RECEIVERS, dotted, fits, is_none, names_of
+from coderefine.proposers.search.value_kinds import METHODS, RECEIVERS, dotted, fits, names_of
 from coderefine.source import Comprehension, last_name
 
 CONFUSED = tuple(tuple(group.split()) for group in (
@@ -89,33 +90,6 @@ def likeness(one: str, other: str) -> float:
     return max(shared, 0.8 * same, 0.3 if abs(len(one) - len(other)) <= 1 and len(one) <= 2 else 0.0)
 
 
-GUARDED = 4.0
-"""Factor of the weight of a name in a test (`if x:`) if the block under the test uses the name."""
-Odds = tuple[float, float]
-"""Log odds of a name that does not have a property, and of one that has it."""
-NEUTRAL_ODDS: Odds = (0.0, 0.0)
-BLOCK_ODDS: dict[tuple[str, bool], Odds] = {
-    ("is None", True): (-1.5, 2.5), ("not", True): (-0.5, 1.5), ("is not None", False): (-1.5, 1.5),
-}  # fmt: skip
-"""Odds of the name `x` in `if x is None:`, `if not x:` or `if x is not None:`.
-
-The second part of the key is True for a block that assigns the name (there must be no `else`), False for a block that
-uses the name. In real code, the block after `if x is None:` assigns `x` in 93 % of the cases in which it assigns a
-variable, and another variable in scope in 5 %; after `if not x:` in 55 and 11 %. After `if x is not None:`, the block
-uses `x` in 93 %, and another variable in 24 %.
-"""
-OPERAND_ODDS: dict[tuple[str, type[ast.boolop]], Odds] = {
-    ("is None", ast.Or): (-1.5, 2.0), ("is not None", ast.And): (-1.0, 2.0), ("not", ast.Or): (-0.5, 1.5),
-    ("", ast.And): (-0.3, 1.0),
-    ("is None", ast.And): (0.0, -3.0), ("is not None", ast.Or): (0.0, -3.0), ("not", ast.And): (0.0, -3.0),
-    ("", ast.Or): (0.0, -2.0),
-}  # fmt: skip
-"""Odds of the name `x` in an operand of a Boolean operation if a later operand uses `x`: `x is None or x > 1`.
-
-In real code, `x` is used after `x is None or` in 84 % of the cases (another variable in scope: 11 %), after
-`x is not None and` in 73 % (11 %), after `not x or` in 56 % (12 %), after `x and` in 40 % (14 %), and in none of 152
-cases after `x is None and` (18 %).
-"""
 DISTANCES = (1, 2, 4, 8, 16, 40)
 FADING = (1.55, 1.1, 1.0, 0.7, 0.5, 0.4, 0.2)
 """Factors of the weight of a name by the number of lines since it was last mentioned: at most 1, 2, 4 ..., over 40.
@@ -128,9 +102,6 @@ LOOPED, UNBOUND, READ_HERE = 2.3, 0.35, 0.4
 variable that the statement also reads."""
 INVARIANT = -3.0
 """Added to the score of a name with which a condition inside a loop no longer depends on the loop."""
-TRUTH = 3.0
-"""Factor of a Boolean variable that is tested (`if x and ...`): 29 % of the tested variables in real code are known to
-be Boolean, and 5 % of the other variables in scope. Other kinds are about as frequent among both."""
 DOTTED = 0.25
 """Factor of an attribute in place of a variable: there are many attributes."""
 OF_VARIABLES, OF_CALLS = (-1.0, 0.3, 2.5), (0.0, 1.5, 2.5)
@@ -150,7 +121,7 @@ def variables(site: Site) -> Iterator[Edit]:
         if isinstance(node, ast.Name):
             bound = _bound_by_loop(site, node)
             wanted = _wanted(site, node)
-            concerned, odds = _concerned(site, node)
+            concerned, odds = tested_names.concerned(site, node)
             for path, weight in _instead(site, node, node.id):
                 steady = bool(bound) and path.split(".", maxsplit=1)[0] not in bound
                 accord = _accord(wanted, node.id, path, OF_VARIABLES)
@@ -229,11 +200,11 @@ def unlike_others(site: Site) -> Iterator[Edit]:
 
 def _instead(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float]]:
     read = {inner.id for inner in site.nodes if isinstance(inner, ast.Name)}
-    guarded = _guarded(site, node)
+    guarded = tested_names.guarded(site, node)
     for path, fit in _fitting(site, node, name):
         weight = fit * (1.0 + 2.0 * likeness(_last(name), _last(path)) + (1.0 if fit > 1.0 else 0.0))
         if path in guarded:
-            weight = max(weight, 1.0) * GUARDED
+            weight = max(weight, 1.0) * tested_names.GUARDED
         elif path in read:
             weight *= READ_HERE
         yield path, weight * (DOTTED if "." in path else _nearness(site, path))
@@ -247,64 +218,6 @@ def _nearness(site: Site, name: str) -> float:
     if not before:
         return 1.0 if name in site.local.parameters else UNBOUND
     return FADING[bisect.bisect_left(DISTANCES, site.stmt.lineno - before[-1])]
-
-
-def _guarded(site: Site, node: ast.expr) -> frozenset[str]:
-    """Return the names that the body of an `if`, `while` or conditional expression uses.
-
-    `node` must be its condition, or an operand if the condition is a Boolean operation. For other nodes, return no
-    names. A condition mostly checks a value that the body uses: `x[0] if x else None`. Names of functions are left out,
-    because a function is always true.
-    """
-    parents = site.module.parents
-    test: ast.AST = node
-    while isinstance(parent := parents.get(test), ast.BoolOp):
-        test = parent
-    if not isinstance(parent, ast.If | ast.IfExp | ast.While) or parent.test is not test:
-        return frozenset()
-    body = [parent.body] if isinstance(parent, ast.IfExp) else parent.body
-    names = {name for part in body for name in names_of(part)}
-    return frozenset(name for name in names if site.kinds.name(name) != "call")
-
-
-def _concerned(site: Site, node: ast.Name) -> tuple[frozenset[str], Odds]:
-    """Return the names that the code after a test of `node` assigns or uses, and the odds of a name in such a test.
-
-    The test is `x`, `not x`, `x is None` or `x is not None` for the name `x` of `node`. The code after it is the later
-    operands of a Boolean operation, or the block of an `if`. For other nodes, return no names and neutral odds.
-    """
-    kind, test = _test_of(site, node)
-    match site.module.parents.get(test):
-        case ast.BoolOp(values=values, op=op) if test is not values[-1]:
-            later = values[values.index(test) + 1 :]
-            return _names_in(later), OPERAND_ODDS[kind, type(op)]
-        case ast.If(test=tested) as branch if tested is test:
-            return _concerned_by(branch, kind)
-    return frozenset(), NEUTRAL_ODDS
-
-
-def _concerned_by(branch: ast.If, kind: str) -> tuple[frozenset[str], Odds]:
-    """Return the result of `_concerned` for the condition of `branch`. `kind`: how it tests a name, see `_test_of`."""
-    stored = _names_in(branch.body, ast.Store)
-    if (kind, True) in BLOCK_ODDS and stored and not branch.orelse:
-        return stored, BLOCK_ODDS[kind, True]
-    odds = BLOCK_ODDS.get((kind, False))
-    return (_names_in(branch.body), odds) if odds else (frozenset(), NEUTRAL_ODDS)
-
-
-def _test_of(site: Site, node: ast.Name) -> tuple[str, ast.expr]:
-    """Return how `node` is tested ("not", "is None" or "is not None"), and the test; ("", `node`) for other uses."""
-    match parent := site.module.parents.get(node):
-        case ast.UnaryOp(op=ast.Not()):
-            return "not", parent
-        case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[right]):
-            if left is node and is_none(right):
-                return "is None" if isinstance(op, ast.Is) else "is not None", parent
-    return "", node
-
-
-def _names_in(nodes: Iterable[ast.AST], context: type[ast.expr_context] = ast.Load) -> frozenset[str]:
-    return frozenset(name for node in nodes for name in names_of(node, context))
 
 
 def _bound_by_loop(site: Site, node: ast.expr) -> frozenset[str]:
@@ -343,29 +256,14 @@ def _fitting(site: Site, node: ast.expr, name: str) -> Iterator[tuple[str, float
     any kind may be tested, but Boolean ones most often are.
     """
     kind, misfit = site.kinds.of(node), 0.5 if site.raised & WRONG_KIND else 0.15
-    tested = _is_tested(site, node)
+    tested = tested_names.is_tested(site, node)
     prolonged = isinstance(site.module.parents.get(node), ast.Attribute)
     for path in site.paths:
+        if path == name or (prolonged and path.startswith(name + ".")):
+            continue
         other = site.kinds.name(path)
-        if path != name and not (prolonged and path.startswith(name + ".")):
-            if tested and other == "bool":
-                yield path, TRUTH
-            elif kind and kind == other:
-                yield path, 1.01
-            else:
-                yield path, 1.0 if fits(kind, other) or (tested and other != "call") else misfit
-
-
-def _is_tested(site: Site, node: ast.expr) -> bool:
-    """Return whether `node` is a condition, or an operand of `and`, `or` or `not` in a condition."""
-    test: ast.AST = node
-    while isinstance(parent := site.module.parents.get(test), ast.BoolOp | ast.UnaryOp):
-        if isinstance(parent, ast.UnaryOp) and not isinstance(parent.op, ast.Not):
-            return False
-        test = parent
-    if isinstance(parent, ast.comprehension):
-        return test in parent.ifs
-    return isinstance(parent, ast.If | ast.IfExp | ast.While) and parent.test is test
+        fitting = tested_names.fit(other) if tested else 1.0 if fits(kind, other) else misfit
+        yield path, max(fitting, 1.01 if kind and kind == other else 0.0)
 
 
 def _last(path: str) -> str:
