@@ -56,9 +56,9 @@ INNERMOST, RAISED = 3, 0.05
 """Additional chance of the INNERMOST functions of a traceback: the wrong value may come from a caller, whose lines many
 passing tests execute."""
 WORTH = 1e-4
-"""Minimum chance per character for which a function is shown. On 90 mistakes of all kinds in real projects, no rule
+"""Minimum chance per character for which a function is shown. On 62 mistakes of all kinds in real projects, no rule
 with another SHARPNESS, or with a chance that is enough for a function of any length, selected the function at fault
-more often with as few characters."""
+more often with as few characters. On 28 others, traced by the search, 1.2e-4 selected one less, and 8e-5 no more."""
 OUTWARDS = 0.9
 """Factor from the suspicion of a function on a traceback to that of its caller, if no trace is known for the caller."""
 TELLING = 0.9

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from coderefine import judge
 from coderefine.config import Config
 from coderefine.core import (
     EMPTY,
@@ -127,7 +127,8 @@ class Model:
             return check
 
         def trace(state: PromptState) -> Trace | None:
-            key = _key(state.patch)
+            start = self._builder.start
+            key = judge.digest(state.patch, {path: start.read(path) for path in state.patch.files}, exact=True)
             if key not in known:
                 text = self._client.recall_trace(key)
                 known[key] = Trace.load(text) if text else computed(state)
@@ -142,11 +143,3 @@ class Model:
             return traced(kept, state.patch, cases, read, is_code, seen=seen)
 
         return trace
-
-
-def _key(patch: Patch) -> str:
-    """Return a key for the trace on the patched tree."""
-    digest = hashlib.sha256()
-    for path, data in sorted(patch.files.items()):
-        digest.update(repr((path, data)).encode())
-    return digest.hexdigest()

@@ -127,7 +127,7 @@ def traced(
             weights.setdefault(site.module.path, {}).setdefault(site.stmt.lineno, site.suspicion)
     if not weights:
         return None
-    coverage = _in_functions(seen.coverage, parsed(seen.files))
+    coverage = _in_functions(seen.coverage, parsed({path: seen.files[path] for path in seen.entered}))
     return Trace(_ran(coverage, seen.failing), weights, _near(coverage, seen.failing, weights))
 
 

@@ -73,6 +73,8 @@ def fields_of(value: Any) -> dict[str, Any]:
 
     Slots of the standard library are left out: they hold caches, and its types have a repr that shows their value.
     """
+    if type(value) in CONTAINERS:  # a short way: most values are plain, and have no attributes
+        return {}
     fields = dict(getattr(value, "__dict__", None) or {})
     own = {"__dict__", "__weakref__"}
     for kind in type(value).__mro__:
